@@ -1,4 +1,4 @@
-#include <concepts>
+#include <type_traits>
 
 #include "expr/tape.h"
 
@@ -7,20 +7,26 @@
 namespace aoe {
 namespace {
 
-// What a register holds for an element type.
-double held(double);
-uint64_t held(uint64_t);
-template <std::integral T>
-int64_t held(T);
+// What a register holds for an element type: integers widen to int64, small floats to float.
+template <typename Stored>
+struct Held {
+  using type = std::conditional_t<std::is_integral_v<Stored>, int64_t, float>;
+};
+template <>
+struct Held<double> {
+  using type = double;
+};
+template <>
+struct Held<uint64_t> {
+  using type = uint64_t;
+};
 template <int Bits, bool Signed>
-int64_t held(SmallInt<Bits, Signed>);
-float held(float);
-float held(BFloat16);
-template <const FloatFormat& Format, typename Bits, bool Saturates>
-float held(SmallFloat<Format, Bits, Saturates>);
+struct Held<SmallInt<Bits, Signed>> {
+  using type = int64_t;
+};
 
 template <typename Stored>
-using RegOf = decltype(held(Stored{}));
+using RegOf = typename Held<Stored>::type;
 
 template <typename Stored, typename Reg>
 void strided_loop(const Instr& instr, Frame& frame) {
