@@ -23,19 +23,22 @@ const Tensor* float_constant(const Graph& graph, const Node& node, size_t input)
   return fits ? &tensor : nullptr;
 }
 
+template <typename T>
+T attribute_or(const Node& node, std::string_view name, T otherwise) {
+  const auto found = node.attributes.find(name);
+  const T* value = found == node.attributes.end() ? nullptr : std::get_if<T>(&found->second);
+  return value != nullptr ? *value : otherwise;
+}
+
 std::optional<ChannelAffine> batch_normalization(const Graph& graph, const Node& node) {
-  const auto training = node.attributes.find("training_mode");
-  if (training != node.attributes.end() && training->second != Attribute(int64_t{0})) {
-    return std::nullopt;
-  }
+  if (attribute_or<int64_t>(node, "training_mode", 0) != 0) return std::nullopt;
   std::vector<std::vector<double>> parameters;
   for (size_t i = 1; i <= 4; ++i) {
     const Tensor* constant = float_constant(graph, node, i);
     if (constant == nullptr) return std::nullopt;
     parameters.push_back(constant->to_doubles());
   }
-  const auto epsilon = node.attributes.find("epsilon");
-  const double small = epsilon == node.attributes.end() ? 1e-5f : std::get<float>(epsilon->second);
+  const double small = attribute_or<float>(node, "epsilon", 1e-5f);
   ChannelAffine affine{.input = node.inputs[0], .scale = {}, .shift = {}};
   for (size_t c = 0; c < parameters[0].size(); ++c) {
     const double scale = parameters[0][c] / std::sqrt(parameters[3][c] + small);
