@@ -8,7 +8,7 @@ find_package(nanobind CONFIG REQUIRED)
 
 nanobind_add_module(_aoe NB_STATIC NB_SUPPRESS_WARNINGS python/module.cpp)
 target_link_libraries(_aoe PRIVATE aoe_core aoe_flags)
-aoe_hide_dependencies(_aoe)
+aoe_hide_dependencies(_aoe EXPORTS PyInit__aoe)
 
 set(package ${CMAKE_BINARY_DIR}/python/aoe)
 set_target_properties(_aoe PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})

@@ -14,7 +14,15 @@ function(aoe_static_dependency name library)
   target_link_libraries(aoe::${name} INTERFACE ${arg_LINKS})
 endfunction()
 
-# Keeps the symbols of static libraries out of what a shared object exports.
+# aoe_hide_dependencies(<target> EXPORTS <symbol pattern>...)
+# A shared object exports what is marked for export and matches a pattern: nothing of its static
+# libraries, and nothing that templates of the standard library leave behind.
 function(aoe_hide_dependencies target)
-  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--no-undefined)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXPORTS")
+  list(JOIN arg_EXPORTS "; " patterns)
+  set(map ${CMAKE_BINARY_DIR}/${target}.map)
+  file(CONFIGURE OUTPUT ${map} CONTENT "{ global: @patterns@; local: *; };\n" @ONLY)
+  target_link_options(${target} PRIVATE
+    -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--version-script=${map})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
 endfunction()
