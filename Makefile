@@ -13,6 +13,7 @@ PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
 BUILD := build
 VENV := $(BUILD)/venv
 CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' | sort)
+PRODUCTS = aoe aoe_shared _aoe
 PY_DIRS = $(wildcard python tools tests)
 
 .PHONY: help build demo test sanitize format lint tidy fuzz clean
@@ -23,9 +24,10 @@ help:
 	@echo "make build     the program build/aoe, libaoe.so and the Python package build/python/aoe"
 	@echo "make sanitize  the C++ tests under ASan and UBSan"
 	@echo "make format    lay out all sources"
-	@echo "make lint      check layout, include order, file sizes and common mistakes"
+	@echo "make lint      check layout, order of includes, file sizes, Python"
+	@echo "make tidy      look for mistakes with clang-tidy (minutes)"
 	@echo "make fuzz      run each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
-	@echo "make clean     remove all that was built; keeps the Python environment"
+	@echo "make clean     remove all that was built; keeps the environment and fetched sources"
 
 # --- set-up -----------------------------------------------------------------------------------
 
@@ -61,14 +63,14 @@ $(BUILD)/fuzz/build.ninja: | $(BUILD)/.packages-build $(BUILD)/.packages-develop
 # --- targets ----------------------------------------------------------------------------------
 
 build: $(BUILD)/.packages-build $(VENV)/.installed $(BUILD)/build.ninja
-	@ninja -C $(BUILD) -j $(JOBS) --quiet aoe aoe_shared _aoe
+	@ninja -C $(BUILD) -j $(JOBS) $(PRODUCTS)
 
 demo: build
 	@$(VENV)/bin/python tools/make_example_model.py $(BUILD)/example.onnx
 	$(BUILD)/aoe run $(BUILD)/example.onnx
 
 test: build $(VENV)/.models
-	@ninja -C $(BUILD) -j $(JOBS) --quiet
+	@ninja -C $(BUILD) -j $(JOBS)
 	@failed=; \
 	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error \
 	  | { grep -v -E ' (Start +[0-9]+:|Passed )' || true; } || failed+=" C++"; \
@@ -77,7 +79,7 @@ test: build $(VENV)/.models
 	echo "make test: all tests passed"
 
 sanitize: $(BUILD)/sanitize/build.ninja
-	@ninja -C $(BUILD)/sanitize -j $(JOBS) --quiet aoe_tests
+	@ninja -C $(BUILD)/sanitize -j $(JOBS) aoe_tests
 	@ctest --test-dir $(BUILD)/sanitize -j $(JOBS) --output-on-failure --no-tests=error
 
 format: $(BUILD)/.packages-develop $(VENV)/.installed
@@ -92,8 +94,14 @@ lint: $(BUILD)/.packages-develop $(VENV)/.installed
 	@$(VENV)/bin/python tools/check_layers.py
 	@echo "make lint: nothing to complain about"
 
+# Apart from lint: it parses every file as a compiler does, which takes minutes.
+tidy: build $(BUILD)/.packages-develop
+	@run-clang-tidy-19 -quiet -j $(JOBS) -p $(BUILD) '$(CURDIR)/(src|python|tests|examples)/.*' \
+	  2> $(BUILD)/tidy.log || { cat $(BUILD)/tidy.log; exit 1; }
+	@echo "make tidy: nothing to complain about"
+
 fuzz: $(BUILD)/fuzz/build.ninja $(VENV)/.installed
-	@ninja -C $(BUILD)/fuzz -j $(JOBS) --quiet fuzzers
+	@ninja -C $(BUILD)/fuzz -j $(JOBS) fuzzers
 	@$(VENV)/bin/python tools/make_fuzz_seeds.py $(BUILD)/fuzz/seeds
 	@for target in $(basename $(notdir $(wildcard fuzz/*.cpp))); do \
 	  mkdir -p $(BUILD)/fuzz/corpus/$$target $(BUILD)/fuzz/seeds/$$target; \
@@ -106,5 +114,5 @@ fuzz: $(BUILD)/fuzz/build.ninja $(VENV)/.installed
 
 clean:
 	@if [ -d $(BUILD) ]; then \
-	  find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv ! -name protobuf ! -name '.packages-*' \
+	  find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv ! -name sources ! -name '.packages-*' \
 	    -exec rm -rf {} +; fi

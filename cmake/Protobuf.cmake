@@ -2,40 +2,24 @@
 #
 # Debian's libprotobuf-lite.a is compiled for executables and cannot become part of a shared object
 # (thread-local storage, direct references to libstdc++'s data). So the runtime is compiled here,
-# position independent, from Debian's own source package of the same version as protoc.
+# position independent, from Debian's own sources.
 
-set(AOE_PROTOBUF_SOURCE ${CMAKE_SOURCE_DIR}/build/protobuf CACHE PATH
-  "Protobuf's source tree, of the same version as protoc; fetched from Debian when it is not there")
 find_program(PROTOC protoc REQUIRED)
+aoe_debian_source(protobuf protobuf_folder)
 
-set(file_list ${AOE_PROTOBUF_SOURCE}/cmake/libprotobuf-lite.cmake)
-if(NOT EXISTS ${file_list})
-  execute_process(
-    COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch_debian_source.sh protobuf ${AOE_PROTOBUF_SOURCE}
-    RESULT_VARIABLE failed)
-  if(failed)
-    message(FATAL_ERROR
-      "No protobuf sources. Unpack those of the installed protoc's version somewhere and configure "
-      "with -DAOE_PROTOBUF_SOURCE=<that folder>")
-  endif()
-endif()
-
+# Generated code and runtime must be of one version.
 execute_process(COMMAND ${PROTOC} --version OUTPUT_VARIABLE protoc_version COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" protoc_version ${protoc_version})
-file(STRINGS ${AOE_PROTOBUF_SOURCE}/configure.ac source_version REGEX "^AC_INIT")
+file(STRINGS ${protobuf_folder}/configure.ac source_version REGEX "^AC_INIT")
 if(NOT source_version MATCHES "\\[${protoc_version}\\]")
-  message(FATAL_ERROR "${PROTOC} is version ${protoc_version}, but ${AOE_PROTOBUF_SOURCE} is not: "
+  message(FATAL_ERROR "${PROTOC} is version ${protoc_version}, but ${protobuf_folder} is not: "
     "remove that folder to have it fetched again")
 endif()
 
-file(STRINGS ${file_list} sources REGEX "/src/.*\\.cc$")
-list(TRANSFORM sources REPLACE ".*/src/" "${AOE_PROTOBUF_SOURCE}/src/")
-add_library(aoe_protobuf STATIC ${sources})
-add_library(aoe::protobuf ALIAS aoe_protobuf)
-target_include_directories(aoe_protobuf SYSTEM PUBLIC ${AOE_PROTOBUF_SOURCE}/src)
+file(STRINGS ${protobuf_folder}/cmake/libprotobuf-lite.cmake protobuf_sources REGEX "/src/.*\\.cc$")
+list(TRANSFORM protobuf_sources REPLACE ".*/src/" "src/")
+aoe_source_dependency(protobuf protobuf INCLUDE src SOURCES ${protobuf_sources})
 target_compile_definitions(aoe_protobuf PRIVATE HAVE_PTHREAD)
-target_compile_options(aoe_protobuf PRIVATE -w)
-target_link_libraries(aoe_protobuf PUBLIC Threads::Threads)
 
 # aoe_proto_library(<target> <file.proto>...)
 # src/<folder>/<name>.proto is included as "<folder>/<name>.pb.h".
