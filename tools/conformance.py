@@ -46,9 +46,8 @@ class LeftOut:
 @cache
 def cases() -> tuple[Case, ...]:
     """All cases for the CPU. The real models come first: they run longest."""
-    from onnx.backend.test import BackendTest
-
     import aoe.backend
+    from onnx.backend.test import BackendTest
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # The suite makes its data with overflows on purpose.
