@@ -60,9 +60,10 @@ class Model:
         return dtype
 
     def _suggestion(self, name: str) -> str:
-        near = difflib.get_close_matches(str(name), self._dtype_of, n=1)
+        lower = {known.lower(): known for known in self._dtype_of}
+        near = difflib.get_close_matches(str(name).lower(), lower, n=1)
         if near:
-            return f"; did you mean {near[0]!r}?"
+            return f"; did you mean {lower[near[0]]!r}?"
         known = ", ".join(repr(known) for known in self._dtype_of)
         return f"; its inputs are {known}" if known else "; it takes none"
 
