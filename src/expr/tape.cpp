@@ -13,9 +13,8 @@ constexpr int64_t kPaddedSmall = 1 << 16;
 
 class Compiler {
  public:
-  Compiler(const Workload& workload, const Stage& stage) : workload_(workload), stage_(stage) {
-    extents_ = stage.axes;
-    extents_.insert(extents_.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
+  Compiler(const Workload& workload, const Stage& stage)
+      : workload_(workload), stage_(stage), extents_(stage.extents()) {
     tape_.out_rank = static_cast<int64_t>(stage.axes.size());
     tape_.axis_is_value.resize(stage.axes.size());
   }
