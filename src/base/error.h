@@ -1,0 +1,31 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace aoe {
+
+// What a user's file, input or option caused: the message says what was found, where, and what is
+// asked. It ends the load or the run that met it; the public interfaces turn it into a value.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message) : std::runtime_error(message) {}
+
+  // The same error seen from one level further out: "conv1 (Conv): kernel_shape is empty".
+  Error within(const std::string& place) const { return Error(place + ": " + what()); }
+};
+
+template <typename... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args>
+void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
+  if (!holds) throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace aoe

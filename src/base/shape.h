@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace aoe {
+
+// Extents of a tensor's axes, all known and not negative. A scalar has none.
+using Shape = std::vector<int64_t>;
+
+// Number of elements; fails when it does not fit or an extent is negative.
+int64_t element_count(const Shape& shape);
+
+// "[1, 3, 224, 224]"
+std::string to_string(const Shape& shape);
+
+// Distance in elements between neighbours along each axis, last axis fastest.
+Shape row_major_strides(const Shape& shape);
+
+// `axis` counted from the front: negative ones count from the back. Fails outside [-rank, rank).
+int64_t normalize_axis(int64_t axis, int64_t rank);
+std::vector<int64_t> normalize_axes(std::span<const int64_t> axes, int64_t rank);
+
+// The common shape of numpy's rules; fails with both shapes in the message.
+Shape broadcast(const Shape& a, const Shape& b);
+
+// Product and sum that fail instead of overflowing: sizes come from files.
+int64_t checked_mul(int64_t a, int64_t b);
+int64_t checked_add(int64_t a, int64_t b);
+
+int64_t ceil_div(int64_t a, int64_t b);
+int64_t floor_div(int64_t a, int64_t b);
+
+}  // namespace aoe

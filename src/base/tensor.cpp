@@ -1,0 +1,102 @@
+#include "base/tensor.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace aoe {
+namespace {
+
+// A vector register of the widest machines and a cache line.
+constexpr size_t kAlignment = 64;
+
+std::atomic<int64_t> limit_override{0};
+
+std::shared_ptr<void> allocate(const TensorType& type) {
+  const int64_t count = type.count();
+  int64_t bytes = 0;
+  const bool overflow = __builtin_mul_overflow(count, info(type.dtype).bytes, &bytes);
+  require(!overflow && bytes <= tensor_limit(),
+          "a tensor of type {} needs more than the {} MB that one tensor may have here",
+          to_string(type), tensor_limit() >> 20);
+  if (type.dtype == DType::string) {
+    return std::shared_ptr<std::string[]>(new std::string[static_cast<size_t>(count)]);
+  }
+  const size_t rounded = (static_cast<size_t>(bytes) / kAlignment + 1) * kAlignment;
+  void* memory = std::aligned_alloc(kAlignment, rounded);
+  require(memory != nullptr, "no memory for a tensor of type {}", to_string(type));
+  return {memory, std::free};
+}
+
+}  // namespace
+
+std::string to_string(const TensorType& type) {
+  return fmt::format("{}{}", name(type.dtype), to_string(type.shape));
+}
+
+Tensor::Tensor(TensorType type) : type_(std::move(type)), data_(allocate(type_)) {}
+
+Tensor Tensor::zeros(TensorType type) {
+  Tensor result(std::move(type));
+  if (result.dtype() != DType::string) std::memset(result.raw(), 0, result.bytes());
+  return result;
+}
+
+Tensor Tensor::over(TensorType type, const void* elements, std::shared_ptr<const void> owner) {
+  static const std::byte nothing{};  // an empty array may have no address, a Tensor must
+  if (elements == nullptr) elements = &nothing;
+  Tensor result;
+  result.type_ = std::move(type);
+  // Immutable once handed on (see the class): the const is not lost, only not spelled.
+  result.data_ = std::shared_ptr<void>(std::const_pointer_cast<void>(owner),
+                                       const_cast<void*>(elements));
+  return result;
+}
+
+Tensor Tensor::strings(Shape shape, std::vector<std::string> elements) {
+  Tensor result(DType::string, std::move(shape));
+  std::move(elements.begin(), elements.end(), result.data<std::string>());
+  return result;
+}
+
+Tensor Tensor::reshaped(Shape shape) const {
+  require(element_count(shape) == count(), "{} cannot take the shape {}", to_string(type_),
+          to_string(shape));
+  Tensor result = *this;
+  result.type_.shape = std::move(shape);
+  return result;
+}
+
+std::vector<int64_t> Tensor::to_ints() const {
+  require(is_int(dtype()) || dtype() == DType::boolean, "integers are expected, not {}",
+          to_string(type_));
+  return dispatch(dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::vector<int64_t> result(static_cast<size_t>(count()));
+    for (size_t i = 0; i < result.size(); ++i) result[i] = static_cast<int64_t>(data<T>()[i]);
+    return result;
+  });
+}
+
+std::vector<double> Tensor::to_doubles() const {
+  return dispatch(dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::vector<double> result(static_cast<size_t>(count()));
+    for (size_t i = 0; i < result.size(); ++i) result[i] = static_cast<double>(data<T>()[i]);
+    return result;
+  });
+}
+
+int64_t tensor_limit() {
+  const int64_t chosen = limit_override.load(std::memory_order_relaxed);
+  if (chosen > 0) return chosen;
+  static const int64_t half_of_memory =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / 2;
+  return half_of_memory;
+}
+
+void set_tensor_limit(int64_t bytes) { limit_override.store(bytes, std::memory_order_relaxed); }
+
+}  // namespace aoe

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+#include "expr/expr.h"
+
+namespace aoe {
+
+// How the elements of a reduction become one: an associative combination of tuples, with its
+// identity. Associative is what lets a reduction be split over vectors, threads and blocks.
+struct Reducer {
+  std::string name;
+  std::vector<Expr> identity;  // constants, one for each component
+  std::vector<Expr> combine;   // over arg(0..n-1), the left tuple, and arg(n..2n-1), the right one
+
+  size_t size() const { return identity.size(); }
+};
+
+Reducer sum_of(DType dtype);
+Reducer product_of(DType dtype);
+Reducer max_of(DType dtype);
+Reducer min_of(DType dtype);
+// (value, position): the largest (smallest) value; among equals the first, or the last, position.
+Reducer arg_max_of(DType dtype, bool last);
+Reducer arg_min_of(DType dtype, bool last);
+// (count, mean, sum of squared differences from the mean): Welford's, stable in one pass.
+Reducer moments_of(DType dtype);
+
+// One loop nest: for every point of `axes` the elements over `reduce_axes` are combined, and the
+// results made of them are stored at that point. Axis expressions count `axes` first, then
+// `reduce_axes`.
+struct Stage {
+  Shape axes;
+  Shape reduce_axes;
+  std::optional<Reducer> reducer;
+  std::vector<Expr> elements;  // one for each component of the reducer
+  std::vector<Expr> results;   // over the axes and arg(0..n-1), the reduced tuple
+  std::vector<int> outputs;    // values that receive the results
+};
+
+// A chain of stages over numbered values: what an operator, or several fused ones, computes, without
+// names. Everything that runs it (the reference evaluator, generated code) starts from here.
+struct Workload {
+  struct Value {
+    TensorType type;
+    int view_of = -1;         // the same elements as that value, in another shape
+    Tensor constant;          // known contents
+  };
+
+  std::vector<Value> values;
+  std::vector<int> inputs;  // values the caller gives
+  std::vector<Stage> stages;
+  std::vector<int> outputs;  // values the caller wants
+
+  // The value that holds the elements of `value`.
+  int storage(int value) const;
+};
+
+// A short text, one line a stage, for people, tests and keys.
+std::string to_string(const Workload& workload);
+
+// Fails (naming the stage) if a load without an outside value could leave its tensor or a reference
+// is to a value that does not exist yet. Loads whose index is itself loaded are checked when run.
+void verify(const Workload& workload);
+
+// Elements of all reductions: what an evaluation costs.
+int64_t work_of(const Workload& workload);
+
+}  // namespace aoe
