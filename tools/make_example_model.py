@@ -3,7 +3,8 @@
 
     tools/make_example_model.py OUT.onnx
 
-Its weights are random, from a fixed seed; the file is the same at each call. 32 by 32 pixels, 13 MFLOP an image.
+Its weights are random, from a fixed seed; the file is the same at each call. An image of 32 by 32
+pixels takes 13 MFLOP.
 """
 
 from __future__ import annotations
