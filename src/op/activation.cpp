@@ -7,9 +7,10 @@
 namespace aoe {
 namespace {
 
-// y = f(x) of floating-point numbers.
+// y = f(x) of floating-point numbers, rounded to a small type only at the end.
 void activate(OpContext& op, const std::function<Expr(const Expr&)>& f) {
-  op.out(op.map(float_in(op, 0), f));
+  op.out(op.map(float_in(op, 0),
+                [&](const Expr& x) { return cast(x.dtype(), f(cast(wide_type(x.dtype()), x))); }));
 }
 
 template <Expr (*F)(const Expr&)>
@@ -40,9 +41,7 @@ void prelu(OpContext& op) {
   require(broadcast(x.shape, slope.shape) == x.shape,
           "a slope of shape {} does not broadcast to an input of shape {}", to_string(slope.shape),
           to_string(x.shape));
-  op.out(op.map(x, slope, [](const Expr& e, const Expr& s) {
-    return select(lt(e, 0), s * e, e);
-  }));
+  op.out(op.map(x, slope, [](const Expr& e, const Expr& s) { return select(lt(e, 0), s * e, e); }));
 }
 
 void elu(OpContext& op) {
@@ -100,7 +99,10 @@ void swiglu(OpContext& op) {
   const Operand linear = op.in(1);
   require(gate.shape == linear.shape, "gate {} and linear input {} differ in shape",
           to_string(gate.shape), to_string(linear.shape));
-  op.out(op.map(gate, linear, [&](const Expr& a, const Expr& b) { return swish(a, alpha) * b; }));
+  const DType wide = wide_type(gate.dtype);
+  op.out(op.map(gate, linear, [&](const Expr& a, const Expr& b) {
+    return cast(a.dtype(), swish(cast(wide, a), alpha) * cast(wide, b));
+  }));
 }
 
 // log(1 + exp(x)) without overflow.
@@ -116,8 +118,7 @@ void shrink(OpContext& op) {
   op.out(op.map(numeric_in(op, 0), [&](const Expr& e) {
     const Expr x = is_float(e.dtype()) ? e : cast(DType::f64, e);
     const Expr zero = number_like(x, 0);
-    return cast(e.dtype(),
-                select(lt(x, -lambda), x + bias, select(lt(lambda, x), x - bias, zero)));
+    return cast(e.dtype(), select(lt(x, -lambda), x + bias, select(lt(lambda, x), x - bias, zero)));
   }));
 }
 
@@ -130,10 +131,14 @@ void clip(OpContext& op) {
   if (has_high) operands.push_back(scalar_in(op, 2));
   op.out(op.map(operands, [&](const std::vector<Expr>& elements) {
     Expr x = elements[0];
-    if (has_low) x = max(x, elements[1]);
-    else if (op.has_attr("min")) x = max(x, op.real("min"));
-    if (has_high) x = min(x, elements.back());
-    else if (op.has_attr("max")) x = min(x, op.real("max"));
+    if (has_low)
+      x = max(x, elements[1]);
+    else if (op.has_attr("min"))
+      x = max(x, op.real("min"));
+    if (has_high)
+      x = min(x, elements.back());
+    else if (op.has_attr("max"))
+      x = min(x, op.real("max"));
     return x;
   }));
 }

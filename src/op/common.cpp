@@ -1,19 +1,9 @@
 #include "op/common.h"
 
-#include <array>
+#include "op/onnx_types.h"
 
 namespace aoe {
 namespace {
-
-// In the order of ONNX's TensorProto.DataType, from 1. Complex numbers have no type here.
-constexpr std::array<std::optional<DType>, 26> kElementTypes{
-    DType::f32,      DType::u8,         DType::i8,     DType::u16,        DType::i16,
-    DType::i32,      DType::i64,        DType::string, DType::boolean,    DType::f16,
-    DType::f64,      DType::u32,        DType::u64,    std::nullopt,      std::nullopt,
-    DType::bf16,     DType::f8e4m3fn,   DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz,
-    DType::u4,       DType::i4,         DType::f4e2m1, DType::f8e8m0,     DType::u2,
-    DType::i2,
-};
 
 Operand checked_in(OpContext& op, int input, bool (*accepts)(DType), std::string_view what) {
   const DType dtype = op.dtype(input);
@@ -23,30 +13,20 @@ Operand checked_in(OpContext& op, int input, bool (*accepts)(DType), std::string
 
 }  // namespace
 
-DType element_type(int64_t code) {
-  const bool known = code >= 1 && code <= static_cast<int64_t>(kElementTypes.size());
-  const std::optional<DType> found =
-      known ? kElementTypes[static_cast<size_t>(code - 1)] : std::nullopt;
-  require(found.has_value(), "element type {} is not supported", code);
-  return *found;
-}
-
 DType dtype_attr(const OpContext& op, std::string_view name) {
-  return element_type(op.integer(name));
+  return dtype_from_onnx(op.integer(name));
 }
 
 DType dtype_attr(const OpContext& op, std::string_view name, DType otherwise) {
   const int64_t code = op.integer(name, 0);
-  return code == 0 ? otherwise : element_type(code);
+  return code == 0 ? otherwise : dtype_from_onnx(code);
 }
 
 Operand numeric_in(OpContext& op, int input) {
   return checked_in(op, input, is_numeric, "numbers");
 }
 
-Operand int_in(OpContext& op, int input) {
-  return checked_in(op, input, is_int, "integers");
-}
+Operand int_in(OpContext& op, int input) { return checked_in(op, input, is_int, "integers"); }
 
 Operand float_in(OpContext& op, int input) {
   return checked_in(op, input, is_float, "floating-point numbers");

@@ -8,8 +8,7 @@
 
 namespace aoe {
 
-// Element types as ONNX numbers them in attributes.
-DType element_type(int64_t code);
+// An attribute that names an element type; 0 counts as left out.
 DType dtype_attr(const OpContext& op, std::string_view name);
 DType dtype_attr(const OpContext& op, std::string_view name, DType otherwise);
 

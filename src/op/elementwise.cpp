@@ -105,9 +105,9 @@ void bit_shift(OpContext& op) {
     const Expr fits = le(0, amount) & lt(amount, bits);
     const Expr safe = select(fits, amount, number_like(amount, 0));
     const Expr zero = number_like(value, 0);
-    const Expr sign_only =
-        right && is_signed_int(x.dtype) ? select(lt(value, zero), number_like(value, -1), zero)
-                                        : zero;
+    const Expr sign_only = right && is_signed_int(x.dtype)
+                               ? select(lt(value, zero), number_like(value, -1), zero)
+                               : zero;
     return select(fits, binary(right ? ExprOp::shr : ExprOp::shl, value, safe), sign_only);
   }));
 }
@@ -132,9 +132,8 @@ void where_strings(OpContext& op) {
 void where(OpContext& op) {
   bool_in(op, 0);
   if (op.dtype(1) == DType::string && op.dtype(2) == DType::string) return where_strings(op);
-  op.out(op.map({op.in(0), op.in(1), op.in(2)}, [](const std::vector<Expr>& e) {
-    return select(e[0], e[1], e[2]);
-  }));
+  op.out(op.map({op.in(0), op.in(1), op.in(2)},
+                [](const std::vector<Expr>& e) { return select(e[0], e[1], e[2]); }));
 }
 
 }  // namespace
