@@ -236,6 +236,9 @@ int Compiler::emit_cast(const Expr& expr, Mode mode) {
                                  .b = zero});
     return add(list, {.run = unary_instruction(ExprOp::logical_not, RegClass::i64), .a = equal});
   }
+  if (const Instr::Run run = mode.wide ? nullptr : round_instruction(from_class, expr.dtype())) {
+    return add(list, {.run = run, .a = reg});
+  }
   const RegClass to_class = class_of(expr.dtype(), mode);
   const int converted =
       from_class == to_class

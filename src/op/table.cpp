@@ -12,7 +12,19 @@ const std::map<Key, const OpDef*>& by_name() {
   static const std::map<Key, const OpDef*> index = [] {
     std::map<Key, const OpDef*> result;
     for (const OpTable* family : {
+             &activation_operators(),
+             &compare_operators(),
+             &conversion_operators(),
+             &elementwise_operators(),
+             &generate_operators(),
+             &loss_operators(),
+             &normalization_operators(),
+             &optimizer_operators(),
+             &quantization_operators(),
+             &random_operators(),
              &reduction_operators(),
+             &scan_operators(),
+             &softmax_operators(),
          }) {
       for (const OpDef& def : *family) result.emplace(Key{def.domain, def.name}, &def);
     }
