@@ -27,6 +27,8 @@ const OpTable& quantization_operators();
 const OpTable& recurrent_operators();
 const OpTable& reduction_operators();
 const OpTable& resize_operators();
+const OpTable& roi_operators();
+const OpTable& sampling_operators();
 const OpTable& scan_operators();
 const OpTable& scatter_operators();
 const OpTable& selection_operators();
@@ -34,6 +36,7 @@ const OpTable& sequence_operators();
 const OpTable& shape_operators();
 const OpTable& signal_operators();
 const OpTable& string_operators();
+const OpTable& transposed_operators();
 const OpTable& vision_operators();
 
 }  // namespace aoe
