@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/shape.h"
+#include "expr/expr.h"
+
+namespace aoe {
+
+// constant + sum of coefficient x axis: what an index must be to be walked with strides.
+struct Affine {
+  int64_t constant = 0;
+  std::vector<int64_t> coefficients;  // one for each axis
+};
+
+std::optional<Affine> affine_of(const Expr& index, size_t axis_count);
+
+struct Interval {
+  int64_t low;
+  int64_t high;  // included
+
+  bool within(const Interval& other) const { return low >= other.low && high <= other.high; }
+};
+
+// Where an integer expression's values lie, given the axes' extents (all at least 1). Nothing when it
+// depends on loaded values.
+std::optional<Interval> interval_of(const Expr& index, const Shape& extents);
+
+}  // namespace aoe

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "expr/workload.h"
+
+namespace aoe {
+
+struct Tape;
+
+// The reference: runs a workload by interpreting its expressions, strip by strip. Sums of floats are
+// accumulated in f64. Right before fast; the result does not depend on the number of threads.
+// Immutable after construction, so several threads may run it at once.
+class Evaluator {
+ public:
+  explicit Evaluator(std::shared_ptr<const Workload> workload);
+  ~Evaluator();
+
+  // `inputs` as the workload lists them.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs, int threads) const;
+
+ private:
+  std::shared_ptr<const Workload> workload_;
+  std::vector<Tape> tapes_;  // one for each stage
+};
+
+}  // namespace aoe

@@ -1,0 +1,78 @@
+#include "expr/workload.h"
+
+#include <algorithm>
+#include <set>
+
+#include "expr/affine.h"
+
+namespace aoe {
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const Workload& workload, const Stage& stage) : workload_(workload) {
+    extents_ = stage.axes;
+    extents_.insert(extents_.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
+  }
+
+  // Guarded: on one side of a select, where what would be outside may not be chosen.
+  void check(const Expr& expr, bool guarded) {
+    if (!seen_.insert({&*expr, guarded}).second) return;
+    if (expr->op == ExprOp::load) check_load(expr, guarded);
+    for (size_t i = 0; i < expr->operands.size(); ++i) {
+      check(expr->operands[i], guarded || (expr->op == ExprOp::select && i > 0));
+    }
+  }
+
+ private:
+  void check_load(const Expr& load, bool guarded) {
+    const auto id = static_cast<size_t>(load->id);
+    require(id < workload_.values.size(), "a load of value {}, which does not exist", id);
+    const TensorType& type = workload_.values[id].type;
+    require(static_cast<size_t>(load->rank) == type.shape.size(),
+            "an index of {} numbers into {}", load->rank, to_string(type));
+    const bool has_outside = load->operands.size() > static_cast<size_t>(load->rank);
+    if (has_outside || guarded) return;
+    for (size_t i = 0; i < type.shape.size(); ++i) {
+      const auto range = interval_of(load->operands[i], extents_);
+      require(!range || range->within({0, type.shape[i] - 1}),
+              "an index along axis {} of {} runs from {} to {}", i, to_string(type), range->low,
+              range->high);
+    }
+  }
+
+  const Workload& workload_;
+  Shape extents_;
+  std::set<std::pair<const Expr::Node*, bool>> seen_;
+};
+
+}  // namespace
+
+int Workload::storage(int value) const {
+  while (values[static_cast<size_t>(value)].view_of >= 0) {
+    value = values[static_cast<size_t>(value)].view_of;
+  }
+  return value;
+}
+
+void verify(const Workload& workload) {
+  for (const Stage& stage : workload.stages) {
+    if (element_count(stage.axes) == 0) continue;
+    Verifier verifier(workload, stage);
+    for (const Expr& result : stage.results) verifier.check(result, false);
+    if (element_count(stage.reduce_axes) == 0) continue;
+    for (const Expr& element : stage.elements) verifier.check(element, false);
+  }
+}
+
+int64_t work_of(const Workload& workload) {
+  int64_t total = 0;
+  for (const Stage& stage : workload.stages) {
+    const int64_t points = element_count(stage.axes);
+    const int64_t each = std::max<int64_t>(1, element_count(stage.reduce_axes));
+    total = checked_add(total, checked_mul(points, each));
+  }
+  return total;
+}
+
+}  // namespace aoe

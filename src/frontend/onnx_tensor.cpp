@@ -1,0 +1,204 @@
+#include "frontend/onnx_tensor.h"
+
+#include <charconv>
+#include <cstring>
+#include <fstream>
+
+#include "frontend/onnx.pb.h"
+#include "op/onnx_types.h"
+
+namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kExternal = 1;  // TensorProto.DataLocation
+
+// Types of which a byte of a file holds several elements.
+int bits_in_file(DType dtype) {
+  switch (dtype) {
+    case DType::i4:
+    case DType::u4:
+    case DType::f4e2m1: return 4;
+    case DType::i2:
+    case DType::u2: return 2;
+    default: return 8 * info(dtype).bytes;
+  }
+}
+
+int64_t bytes_in_file(const TensorType& type) {
+  return ceil_div(checked_mul(type.count(), bits_in_file(type.dtype)), 8);
+}
+
+Tensor unpacked(const TensorType& type, const uint8_t* packed) {
+  const int bits = bits_in_file(type.dtype);
+  Tensor result(type);
+  auto* to = reinterpret_cast<uint8_t*>(result.raw());
+  for (int64_t i = 0; i < result.count(); ++i) {
+    const int64_t bit = i * bits;
+    uint8_t element = (packed[bit / 8] >> (bit % 8)) & ((1 << bits) - 1);
+    // Signed elements are kept sign-extended.
+    const bool negative = is_signed_int(type.dtype) && (element >> (bits - 1)) != 0;
+    if (negative) element = static_cast<uint8_t>(element | ~((1 << bits) - 1));
+    to[i] = element;
+  }
+  return result;
+}
+
+Tensor from_bytes(const TensorType& type, std::shared_ptr<const std::string> bytes) {
+  const int64_t needed = bytes_in_file(type);
+  require(static_cast<int64_t>(bytes->size()) == needed, "{} needs {} bytes of data, {} are there",
+          to_string(type), needed, bytes->size());
+  const void* data = bytes->data();
+  if (bits_in_file(type.dtype) < 8) return unpacked(type, static_cast<const uint8_t*>(data));
+  if (type.dtype == DType::boolean) {
+    // Any byte but 0 is true in a file; in memory only 1 is.
+    Tensor result(type);
+    const auto* from = static_cast<const uint8_t*>(data);
+    for (int64_t i = 0; i < needed; ++i) result.data<bool>()[i] = from[i] != 0;
+    return result;
+  }
+  const bool aligned = reinterpret_cast<uintptr_t>(data) % alignof(std::max_align_t) == 0;
+  if (aligned) return Tensor::over(type, data, bytes);
+  Tensor result(type);
+  std::memcpy(result.raw(), data, static_cast<size_t>(needed));
+  return result;
+}
+
+// Elements listed one by one in a field whose type is wide enough for several element types.
+template <typename Field>
+Tensor from_field(const TensorType& type, const Field& field) {
+  // Complex and packed types hold several elements in one entry; others one each.
+  const int bits = bits_in_file(type.dtype);
+  const bool packed = bits < 8;
+  const int64_t needed = packed ? ceil_div(checked_mul(type.count(), bits), 8) : type.count();
+  require(field.size() == needed, "{} needs {} data entries, {} are there", to_string(type),
+          needed, field.size());
+  if (packed) {
+    std::string bytes;
+    for (const auto entry : field) bytes.push_back(static_cast<char>(entry));
+    return unpacked(type, reinterpret_cast<const uint8_t*>(bytes.data()));
+  }
+  Tensor result(type);
+  dispatch(type.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int i = 0; i < field.size(); ++i) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        result.data<T>()[i] = static_cast<T>(field[i]);
+      } else {
+        // Small floats are stored as their bit patterns.
+        const auto pattern = static_cast<uint16_t>(field[i]);
+        std::memcpy(static_cast<void*>(&result.data<T>()[i]), &pattern, sizeof(T));
+      }
+    }
+  });
+  return result;
+}
+
+Tensor from_fields(const onnx::TensorProto& proto, const TensorType& type) {
+  switch (type.dtype) {
+    case DType::f32: return from_field(type, proto.float_data());
+    case DType::f64: return from_field(type, proto.double_data());
+    case DType::i64: return from_field(type, proto.int64_data());
+    case DType::u32:
+    case DType::u64: return from_field(type, proto.uint64_data());
+    default: return from_field(type, proto.int32_data());
+  }
+}
+
+int64_t number_in(std::string_view key, const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  require(error == std::errc{} && end == text.data() + text.size() && number >= 0,
+          "external data: {} '{}' is not a size", key, text);
+  return number;
+}
+
+}  // namespace
+
+Tensor OnnxTensorReader::read_external(const onnx::TensorProto& proto,
+                                       const TensorType& type) const {
+  std::string location;
+  int64_t offset = 0;
+  int64_t length = bytes_in_file(type);
+  for (const auto& entry : proto.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") offset = number_in("offset", entry.value());
+    if (entry.key() == "length") length = number_in("length", entry.value());
+  }
+  require(!location.empty(), "external data without a location");
+  require(!folder_.empty(),
+          "external data '{}': a model given as bytes has no folder to find it in; load it by path",
+          location);
+  require(length == bytes_in_file(type), "external data '{}': {} needs {} bytes, the length is {}",
+          location, to_string(type), bytes_in_file(type), length);
+  // Links are resolved first: what counts is where the data really lies.
+  std::error_code error;
+  const fs::path folder = fs::weakly_canonical(folder_, error);
+  const fs::path path = fs::weakly_canonical(folder / location, error);
+  const auto [rest, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  require(!error && rest == folder.end() && fs::path(location).is_relative(),
+          "external data '{}' lies outside the model's folder", location);
+  require(fs::is_regular_file(path, error), "external data '{}' is not there", path.string());
+  const auto size = static_cast<int64_t>(fs::file_size(path, error));
+  require(!error && offset <= size && length <= size - offset,
+          "external data '{}' has {} bytes, {} from {} on are asked for", path.string(), size,
+          length, offset);
+  require(length <= tensor_limit(), "external data '{}': {} is larger than one tensor may be",
+          location, to_string(type));
+  auto bytes = std::make_shared<std::string>(static_cast<size_t>(length), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(offset);
+  file.read(bytes->data(), length);
+  require(file.good() || length == 0, "external data '{}' cannot be read", path.string());
+  return from_bytes(type, std::move(bytes));
+}
+
+Tensor OnnxTensorReader::read(onnx::TensorProto& proto) const {
+  const TensorType type{dtype_from_onnx(proto.data_type()),
+                        Shape(proto.dims().begin(), proto.dims().end())};
+  type.count();
+  if (type.dtype == DType::string) {
+    require(proto.string_data_size() == type.count(), "{} needs {} strings, {} are there",
+            to_string(type), type.count(), proto.string_data_size());
+    return Tensor::strings(type.shape, {proto.string_data().begin(), proto.string_data().end()});
+  }
+  if (proto.data_location() == kExternal) return read_external(proto, type);
+  if (!proto.raw_data().empty()) {
+    return from_bytes(type, std::make_shared<const std::string>(std::move(*proto.mutable_raw_data())));
+  }
+  return from_fields(proto, type);
+}
+
+// Coordinates of the values, either flat positions or one row of indexes for each.
+Tensor OnnxTensorReader::read(onnx::SparseTensorProto& proto) const {
+  const Tensor values = read(*proto.mutable_values());
+  const Tensor indices = read(*proto.mutable_indices());
+  const TensorType type{values.dtype(), Shape(proto.dims().begin(), proto.dims().end())};
+  const int64_t size = type.count();
+  const std::vector<int64_t> at = indices.to_ints();
+  const auto rank = static_cast<int64_t>(type.shape.size());
+  const bool flat = indices.rank() == 1;
+  require(values.rank() == 1 && (flat || indices.rank() == 2) &&
+              static_cast<int64_t>(at.size()) == values.count() * (flat ? 1 : rank),
+          "a sparse tensor of {} values has indices of shape {}", values.count(),
+          to_string(indices.shape()));
+  Tensor result = Tensor::zeros(type);
+  const Shape strides = row_major_strides(type.shape);
+  const auto width = static_cast<size_t>(info(type.dtype).bytes);
+  for (int64_t i = 0; i < values.count(); ++i) {
+    int64_t position = 0;
+    for (int64_t axis = 0; axis < (flat ? 1 : rank); ++axis) {
+      const int64_t index = at[static_cast<size_t>(flat ? i : i * rank + axis)];
+      const int64_t extent = flat ? size : type.shape[static_cast<size_t>(axis)];
+      require(index >= 0 && index < extent, "a sparse tensor has an index {} outside {}", index,
+              to_string(type));
+      position += index * (flat ? 1 : strides[static_cast<size_t>(axis)]);
+    }
+    std::memcpy(result.raw() + static_cast<size_t>(position) * width,
+                values.raw() + static_cast<size_t>(i) * width, width);
+  }
+  return result;
+}
+
+}  // namespace aoe

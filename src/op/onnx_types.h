@@ -1,0 +1,11 @@
+#pragma once
+
+#include "base/dtype.h"
+
+namespace aoe {
+
+// Element types by the number that ONNX gives them, in its files and in attributes such as Cast's
+// `to`. Fails for numbers that stand for nothing here (complex numbers among them).
+DType dtype_from_onnx(int64_t code);
+
+}  // namespace aoe
