@@ -36,6 +36,7 @@ const OpTable& sequence_operators();
 const OpTable& shape_operators();
 const OpTable& signal_operators();
 const OpTable& string_operators();
+const OpTable& transformer_operators();
 const OpTable& transposed_operators();
 const OpTable& vision_operators();
 

@@ -12,7 +12,18 @@ const std::map<Key, const OpDef*>& by_name() {
   static const std::map<Key, const OpDef*> index = [] {
     std::map<Key, const OpDef*> result;
     for (const OpTable* family : {
+             &attention_operators(),
+             &contraction_operators(),
+             &convolution_operators(),
+             &pooling_operators(),
+             &recurrent_operators(),
              &reduction_operators(),
+             &resize_operators(),
+             &roi_operators(),
+             &sampling_operators(),
+             &transformer_operators(),
+             &transposed_operators(),
+             &vision_operators(),
          }) {
       for (const OpDef& def : *family) result.emplace(Key{def.domain, def.name}, &def);
     }
