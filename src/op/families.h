@@ -30,6 +30,8 @@ const OpTable& random_operators();
 const OpTable& recurrent_operators();
 const OpTable& reduction_operators();
 const OpTable& resize_operators();
+const OpTable& roi_operators();
+const OpTable& sampling_operators();
 const OpTable& scan_operators();
 const OpTable& scatter_operators();
 const OpTable& selection_operators();
@@ -38,6 +40,8 @@ const OpTable& shape_operators();
 const OpTable& signal_operators();
 const OpTable& softmax_operators();
 const OpTable& string_operators();
+const OpTable& transformer_operators();
+const OpTable& transposed_operators();
 const OpTable& vision_operators();
 
 }  // namespace aoe

@@ -13,18 +13,29 @@ const std::map<Key, const OpDef*>& by_name() {
     std::map<Key, const OpDef*> result;
     for (const OpTable* family : {
              &activation_operators(),
+             &attention_operators(),
              &compare_operators(),
+             &contraction_operators(),
              &conversion_operators(),
+             &convolution_operators(),
              &elementwise_operators(),
              &generate_operators(),
              &loss_operators(),
              &normalization_operators(),
              &optimizer_operators(),
+             &pooling_operators(),
              &quantization_operators(),
              &random_operators(),
+             &recurrent_operators(),
              &reduction_operators(),
+             &resize_operators(),
+             &roi_operators(),
+             &sampling_operators(),
              &scan_operators(),
              &softmax_operators(),
+             &transformer_operators(),
+             &transposed_operators(),
+             &vision_operators(),
          }) {
       for (const OpDef& def : *family) result.emplace(Key{def.domain, def.name}, &def);
     }
