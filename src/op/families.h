@@ -22,6 +22,7 @@ const OpTable& loss_operators();
 const OpTable& movement_operators();
 const OpTable& normalization_operators();
 const OpTable& optimizer_operators();
+const OpTable& padding_operators();
 const OpTable& pooling_operators();
 const OpTable& quantization_operators();
 const OpTable& recurrent_operators();
@@ -34,6 +35,7 @@ const OpTable& sequence_operators();
 const OpTable& shape_operators();
 const OpTable& signal_operators();
 const OpTable& string_operators();
+const OpTable& vectorizer_operators();
 const OpTable& vision_operators();
 
 }  // namespace aoe

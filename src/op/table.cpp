@@ -12,7 +12,19 @@ const std::map<Key, const OpDef*>& by_name() {
   static const std::map<Key, const OpDef*> index = [] {
     std::map<Key, const OpDef*> result;
     for (const OpTable* family : {
+             &classic_ml_operators(),
+             &control_flow_operators(),
+             &gather_operators(),
+             &movement_operators(),
+             &padding_operators(),
              &reduction_operators(),
+             &scatter_operators(),
+             &selection_operators(),
+             &sequence_operators(),
+             &shape_operators(),
+             &signal_operators(),
+             &string_operators(),
+             &vectorizer_operators(),
          }) {
       for (const OpDef& def : *family) result.emplace(Key{def.domain, def.name}, &def);
     }
