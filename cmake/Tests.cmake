@@ -1,0 +1,25 @@
+# The C++ tests, one program, and the examples, which use the public interface alone.
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+enable_testing()
+
+file(GLOB test_sources CONFIGURE_DEPENDS tests/cpp/*.cpp)
+if(test_sources)
+  add_executable(aoe_tests ${test_sources})
+  target_link_libraries(aoe_tests PRIVATE aoe_core aoe_flags GTest::gtest_main)
+  gtest_discover_tests(aoe_tests DISCOVERY_TIMEOUT 60)
+endif()
+
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*/*.cpp)
+foreach(source IN LISTS example_sources)
+  cmake_path(GET source PARENT_PATH folder)
+  cmake_path(GET folder FILENAME name)
+  if(NOT TARGET example_${name})
+    add_executable(example_${name})
+    set_target_properties(example_${name} PROPERTIES
+      OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+    target_link_libraries(example_${name} PRIVATE aoe_shared aoe_flags)
+  endif()
+  target_sources(example_${name} PRIVATE ${source})
+endforeach()

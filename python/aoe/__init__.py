@@ -1,0 +1,13 @@
+"""Load and run ONNX models.
+
+>>> model = aoe.load("model.onnx")
+>>> model.inputs
+[TensorInfo(name='image', dtype='float32', shape=('N', 3, 224, 224))]
+>>> model.run({"image": image})["scores"]
+"""
+
+from aoe._aoe import Error, version
+from aoe._model import Model, TensorInfo, load
+
+__version__ = version()
+__all__ = ["Error", "Model", "TensorInfo", "__version__", "load"]

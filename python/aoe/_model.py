@@ -1,0 +1,101 @@
+"""The Python face of a loaded model."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aoe import _aoe
+from aoe._values import from_engine, to_engine
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """What a model says of one of its inputs or outputs.
+
+    `dtype` is a NumPy name ("float32", "bfloat16", "bool"), "string", or for other values
+    "sequence(...)" or "optional(...)" of one. A dimension of `shape` is a number, or a name where
+    the model leaves it open; `shape` is None where even the rank is open.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...] | None
+
+
+class Model:
+    """A loaded model; `aoe.load` makes it. Any number of threads may call `run` at a time."""
+
+    def __init__(self, engine: _aoe.Model) -> None:
+        self._engine = engine
+        self.inputs = [_info(*entry) for entry in engine.inputs()]
+        self.outputs = [_info(*entry) for entry in engine.outputs()]
+        self._dtype_of = {info.name: info.dtype for info in self.inputs}
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Computes all outputs from `feeds`, which maps the name of each input to its value.
+
+        A tensor is a NumPy array, or anything that `numpy.asarray` makes into one; a sequence is
+        a list of tensors; an empty optional is None.
+        """
+        pairs = [(name, to_engine(name, value, self._dtype(name))) for name, value in feeds.items()]
+        results = self._engine.run(pairs)
+        return {
+            info.name: from_engine(value) for info, value in zip(self.outputs, results, strict=True)
+        }
+
+    def __repr__(self) -> str:
+        def names(infos: list[TensorInfo]) -> str:
+            return ", ".join(info.name for info in infos)
+
+        return f"<aoe.Model ({names(self.inputs)}) -> ({names(self.outputs)})>"
+
+    def _dtype(self, name: str) -> str:
+        dtype = self._dtype_of.get(name)
+        if dtype is None:
+            raise _aoe.Error(f"the model has no input {name!r}{self._suggestion(name)}")
+        return dtype
+
+    def _suggestion(self, name: str) -> str:
+        lower = {known.lower(): known for known in self._dtype_of}
+        near = difflib.get_close_matches(str(name).lower(), lower, n=1)
+        if near:
+            return f"; did you mean {lower[near[0]]!r}?"
+        known = ", ".join(repr(known) for known in self._dtype_of)
+        return f"; its inputs are {known}" if known else "; it takes none"
+
+
+def load(
+    path_or_bytes: str | os.PathLike[str] | bytes,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    threads: int | None = None,
+) -> Model:
+    """Loads an ONNX model from a file, or from the bytes of one.
+
+    `input_shapes` fixes the symbolic dimensions of the inputs it names; the others are taken from
+    what `run` is given. `threads` is how many cores a run may use: all if None.
+    """
+    if isinstance(path_or_bytes, bytes | bytearray | memoryview):
+        source = bytes(path_or_bytes)
+    else:
+        source = os.fsdecode(path_or_bytes)
+    if threads is not None and threads < 1:
+        raise _aoe.Error(f"threads must be at least 1, not {threads}; None means all cores")
+    shapes = {name: _dims(name, dims) for name, dims in (input_shapes or {}).items()}
+    return Model(_aoe.Model.load(source, shapes, threads or 0))
+
+
+def _dims(name: str, dims: Sequence[int]) -> list[int]:
+    try:
+        return [int(dim) for dim in dims]
+    except (TypeError, ValueError):
+        raise _aoe.Error(
+            f"input_shapes[{name!r}] must be a sequence of integers, not {dims!r}"
+        ) from None
+
+
+def _info(name: str, dtype: str, dims: list[int | str] | None) -> TensorInfo:
+    return TensorInfo(name, dtype, None if dims is None else tuple(dims))

@@ -1,0 +1,144 @@
+#include <queue>
+#include <set>
+
+#include "base/error.h"
+#include "frontend/onnx_importer.h"
+#include "op/onnx_types.h"
+
+// What the importer needs to know of names, order and types in a file.
+
+namespace aoe {
+namespace {
+
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3
+                          : lead >> 3 == 30 ? 4 : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    for (size_t j = 1; j < length; ++j) {
+      if (static_cast<unsigned char>(text[i + j]) >> 6 != 2) return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+// Names a node uses, those in its bodies included.
+void collect_uses(const onnx::NodeProto& node, std::set<std::string>& names);
+
+void collect_uses(const onnx::GraphProto& graph, std::set<std::string>& names) {
+  for (const auto& node : graph.node()) collect_uses(node, names);
+  for (const auto& output : graph.output()) names.insert(output.name());
+}
+
+void collect_uses(const onnx::NodeProto& node, std::set<std::string>& names) {
+  for (const std::string& input : node.input()) names.insert(input);
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_g()) collect_uses(attribute.g(), names);
+  }
+}
+
+}  // namespace
+
+const std::string& checked_name(const std::string& text, std::string_view what) {
+  require(is_utf8(text), "the name of {} is not UTF-8", what);
+  return text;
+}
+
+std::string describe(const onnx::NodeProto& node) {
+  checked_name(node.name(), "a node");
+  checked_name(node.op_type(), "an operator");
+  if (node.name().empty()) return fmt::format("a {} node", node.op_type());
+  return fmt::format("node '{}' ({})", node.name(), node.op_type());
+}
+
+std::vector<int> execution_order(const Nodes& nodes) {
+  std::map<std::string, int> producer;
+  for (int i = 0; i < nodes.size(); ++i) {
+    for (const std::string& output : nodes[i].output()) {
+      if (!output.empty()) producer.emplace(output, i);
+    }
+  }
+  std::vector<std::vector<int>> users(static_cast<size_t>(nodes.size()));
+  std::vector<int> waiting_for(static_cast<size_t>(nodes.size()));
+  for (int i = 0; i < nodes.size(); ++i) {
+    std::set<std::string> names;
+    collect_uses(nodes[i], names);
+    std::set<int> before;
+    for (const std::string& used : names) {
+      const auto found = producer.find(used);
+      if (found != producer.end()) before.insert(found->second);
+    }
+    waiting_for[static_cast<size_t>(i)] = static_cast<int>(before.size());
+    for (const int other : before) users[static_cast<size_t>(other)].push_back(i);
+  }
+  // Among those that are ready the file's order decides.
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int i = 0; i < nodes.size(); ++i) {
+    if (waiting_for[static_cast<size_t>(i)] == 0) ready.push(i);
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int i = ready.top();
+    ready.pop();
+    order.push_back(i);
+    for (const int user : users[static_cast<size_t>(i)]) {
+      if (--waiting_for[static_cast<size_t>(user)] == 0) ready.push(user);
+    }
+  }
+  for (int i = 0; i < nodes.size(); ++i) {
+    require(waiting_for[static_cast<size_t>(i)] == 0,
+            "{} is part of a cycle: it uses what depends on it", describe(nodes[i]));
+  }
+  return order;
+}
+
+ValueType read_value_type(const onnx::TypeProto& proto) {
+  GraphValue value;
+  read_type(proto, value);
+  return value.type;
+}
+
+void read_type(const onnx::TypeProto& proto, GraphValue& value) {
+  switch (proto.value_case()) {
+    case onnx::TypeProto::kTensorType: {
+      const auto& tensor = proto.tensor_type();
+      if (tensor.elem_type() != 0) value.type.dtype = dtype_from_onnx(tensor.elem_type());
+      if (!tensor.has_shape()) return;
+      std::vector<Dim> dims;
+      Shape shape;
+      for (const auto& dim : tensor.shape().dim()) {
+        Dim read;
+        if (dim.has_dim_value()) read.size = dim.dim_value();
+        else read.symbol = checked_name(dim.dim_param(), "a dimension");
+        require(read.size >= -1, "dimension {} is negative", read.size);
+        shape.push_back(read.size);
+        dims.push_back(std::move(read));
+      }
+      value.dims = std::move(dims);
+      const bool fixed = std::all_of(value.dims->begin(), value.dims->end(),
+                                     [](const Dim& dim) { return dim.is_fixed(); });
+      if (fixed) {
+        element_count(shape);
+        value.type.shape = std::move(shape);
+      }
+      return;
+    }
+    case onnx::TypeProto::kSequenceType:
+      value.type =
+          ValueType::sequence_of(read_value_type(proto.sequence_type().elem_type()).dtype);
+      return;
+    case onnx::TypeProto::kOptionalType:
+      value.type =
+          ValueType::optional_of(read_value_type(proto.optional_type().elem_type()).dtype);
+      return;
+    case onnx::TypeProto::kMapType: fail("maps are not supported");
+    case onnx::TypeProto::kSparseTensorType: fail("sparse tensors are not supported as inputs");
+    case onnx::TypeProto::VALUE_NOT_SET: return;
+  }
+}
+
+}  // namespace aoe

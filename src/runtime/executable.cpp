@@ -1,0 +1,162 @@
+#include "runtime/executable.h"
+
+#include <algorithm>
+
+#include "graph/simplify.h"
+
+namespace aoe {
+namespace {
+
+// Combinations of input types that stay prepared.
+constexpr size_t kRecent = 16;
+
+}  // namespace
+
+std::shared_ptr<const Executable> GraphRunner::prepare(const std::vector<ValueType>& types) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(recent_.begin(), recent_.end(),
+                                    [&](const Entry& entry) { return entry.types == types; });
+    if (found != recent_.end()) {
+      recent_.splice(recent_.begin(), recent_, found);
+      return recent_.front().executable;
+    }
+  }
+  // Two callers with the same new types may both come here; either result serves.
+  Graph graph = *graph_;
+  for (size_t i = 0; i < types.size(); ++i) graph.value(graph.inputs[i]).type = types[i];
+  simplify(graph);
+  auto executable = std::make_shared<const Executable>(std::move(graph), threads_);
+  const std::lock_guard lock(mutex_);
+  recent_.push_front({types, executable});
+  if (recent_.size() > kRecent) recent_.pop_back();
+  return executable;
+}
+
+std::vector<Value> GraphRunner::run(const std::vector<Value>& inputs) {
+  require(inputs.size() == graph_->inputs.size(), "graph '{}' takes {} inputs, {} are given",
+          graph_->name, graph_->inputs.size(), inputs.size());
+  std::vector<ValueType> types;
+  for (const Value& input : inputs) types.push_back(input.type());
+  return prepare(types)->run(inputs);
+}
+
+Executable::Executable(Graph graph, int threads) : graph_(std::move(graph)), threads_(threads) {
+  // Walking backwards, a value met for the first time is used there for the last time.
+  std::vector<bool> needed(graph_.values.size());
+  for (const int id : graph_.outputs) needed[static_cast<size_t>(id)] = true;
+  steps_.resize(graph_.nodes.size());
+  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    const Node& node = graph_.nodes[i];
+    Step& step = steps_[i];
+    step.node = &node;
+    const auto note_uses = [&](const std::vector<int>& ids) {
+      for (const int id : ids) {
+        if (id < 0 || needed[static_cast<size_t>(id)]) continue;
+        needed[static_cast<size_t>(id)] = true;
+        step.last_uses.push_back(id);
+      }
+    };
+    note_uses(node.inputs);
+    for (const Body& body : node.bodies) {
+      note_uses(body.captured);
+      step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, threads));
+    }
+    try {
+      Lowered lowered = lower(*node.def, call_of(graph_, node));
+      step.late = !lowered.complete;
+      if (lowered.complete) step.kernel = kernel_of(std::move(lowered));
+    } catch (const Error& error) {
+      throw error.within(node.describe());
+    }
+  }
+}
+
+Executable::Kernel Executable::kernel_of(Lowered lowered) {
+  Kernel kernel;
+  if (lowered.workload) {
+    kernel.evaluator = std::make_shared<const Evaluator>(
+        std::make_shared<const Workload>(std::move(*lowered.workload)));
+    kernel.operands = std::move(lowered.operands);
+  } else {
+    kernel.host = std::move(lowered.host);
+  }
+  return kernel;
+}
+
+std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
+  std::vector<Value> slots(graph_.values.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (graph_.values[i].is_constant()) slots[i] = graph_.values[i].constant;
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    slots[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
+  }
+  for (const Step& step : steps_) {
+    try {
+      std::vector<Value> results = run_step(step, slots);
+      for (size_t i = 0; i < step.node->outputs.size() && i < results.size(); ++i) {
+        const int id = step.node->outputs[i];
+        if (id >= 0) slots[static_cast<size_t>(id)] = std::move(results[i]);
+      }
+    } catch (const Error& error) {
+      throw error.within(step.node->describe());
+    }
+    for (const int id : step.last_uses) slots[static_cast<size_t>(id)] = {};
+  }
+  std::vector<Value> outputs;
+  for (const int id : graph_.outputs) outputs.push_back(slots[static_cast<size_t>(id)]);
+  return outputs;
+}
+
+std::vector<Value> Executable::run_step(const Step& step, const std::vector<Value>& slots) const {
+  const Node& node = *step.node;
+  std::vector<Value> inputs;
+  for (const int id : node.inputs) {
+    inputs.push_back(id < 0 ? Value() : slots[static_cast<size_t>(id)]);
+  }
+  Kernel late;
+  if (step.late) {
+    OpCall call = call_of(graph_, node);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!call.inputs[i].present) continue;
+      call.inputs[i].type = inputs[i].type();
+      call.inputs[i].value = inputs[i];
+    }
+    Lowered lowered = lower(*node.def, call);
+    require(lowered.complete, "the types of its inputs do not determine what it computes");
+    late = kernel_of(std::move(lowered));
+  }
+  const Kernel& kernel = step.late ? late : step.kernel;
+  if (!kernel.evaluator) return run_host(step, kernel, std::move(inputs), slots);
+  std::vector<Tensor> tensors;
+  for (const int operand : kernel.operands) {
+    tensors.push_back(inputs[static_cast<size_t>(operand)].tensor());
+  }
+  std::vector<Value> results;
+  for (Tensor& tensor : kernel.evaluator->run(tensors, threads_)) {
+    results.emplace_back(std::move(tensor));
+  }
+  return results;
+}
+
+std::vector<Value> Executable::run_host(const Step& step, const Kernel& kernel,
+                                        std::vector<Value> inputs,
+                                        const std::vector<Value>& slots) const {
+  const Node& node = *step.node;
+  HostCall call{node.attributes, std::move(inputs), {}, {}};
+  for (const int id : node.outputs) call.wanted.push_back(id >= 0);
+  call.run_body = [&](std::string_view attribute, const std::vector<Value>& declared) {
+    for (size_t i = 0; i < node.bodies.size(); ++i) {
+      const Body& body = node.bodies[i];
+      if (body.attribute != attribute) continue;
+      std::vector<Value> values = declared;
+      for (const int id : body.captured) values.push_back(slots[static_cast<size_t>(id)]);
+      return step.bodies[i]->run(values);
+    }
+    fail("attribute '{}' is missing", attribute);
+  };
+  return kernel.host(call);
+}
+
+}  // namespace aoe

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "expr/evaluate.h"
+#include "graph/graph.h"
+
+namespace aoe {
+
+class Executable;
+
+// Runs one graph on inputs of any types: for each combination of them the graph is simplified and
+// prepared once, and the last sixteen are kept. Any number of threads may call it.
+class GraphRunner {
+ public:
+  GraphRunner(std::shared_ptr<const Graph> graph, int threads)
+      : graph_(std::move(graph)), threads_(threads) {}
+
+  // `inputs` in the order of the graph's.
+  std::vector<Value> run(const std::vector<Value>& inputs);
+
+  // Prepares for inputs of these types, so that what is wrong with the graph shows before a run.
+  std::shared_ptr<const Executable> prepare(const std::vector<ValueType>& types);
+
+  const Graph& graph() const { return *graph_; }
+
+ private:
+  struct Entry {
+    std::vector<ValueType> types;
+    std::shared_ptr<const Executable> executable;
+  };
+
+  std::shared_ptr<const Graph> graph_;
+  int threads_;
+  std::mutex mutex_;
+  std::list<Entry> recent_;  // the most recently used first
+};
+
+// A simplified graph with every node ready to run. Immutable.
+class Executable {
+ public:
+  Executable(Graph graph, int threads);
+  Executable(const Executable&) = delete;  // steps point into the graph
+  Executable& operator=(const Executable&) = delete;
+
+  std::vector<Value> run(const std::vector<Value>& inputs) const;
+
+  const Graph& graph() const { return graph_; }
+
+ private:
+  // What runs a node: an evaluator of its workload or a host kernel.
+  struct Kernel {
+    std::shared_ptr<const Evaluator> evaluator;
+    std::vector<int> operands;  // inputs of the node that the evaluator takes
+    HostKernel host;
+  };
+  struct Step {
+    const Node* node = nullptr;
+    bool late = false;  // shapes depend on values that only a run knows
+    Kernel kernel;
+    std::vector<std::unique_ptr<GraphRunner>> bodies;  // as the node lists them
+    std::vector<int> last_uses;                        // values nobody needs after this step
+  };
+
+  static Kernel kernel_of(Lowered lowered);
+  std::vector<Value> run_step(const Step& step, const std::vector<Value>& slots) const;
+  std::vector<Value> run_host(const Step& step, const Kernel& kernel, std::vector<Value> inputs,
+                              const std::vector<Value>& slots) const;
+
+  Graph graph_;
+  int threads_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace aoe

@@ -1,0 +1,173 @@
+#include "runtime/loaded_model.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "frontend/onnx.h"
+
+namespace aoe {
+namespace {
+
+Port port_of(const GraphValue& value) { return {value.name, value.type, value.dims}; }
+
+std::string names_of(const std::vector<Port>& ports) {
+  std::vector<std::string> names;
+  for (const Port& port : ports) names.push_back(port.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void set_shape_if_fixed(GraphValue& value) {
+  if (!value.dims) return;
+  Shape shape;
+  for (const Dim& dim : *value.dims) {
+    if (!dim.is_fixed()) return;
+    shape.push_back(dim.size);
+  }
+  value.type.shape = std::move(shape);
+}
+
+// Sizes of symbols, collected from what is given for some inputs.
+class Symbols {
+ public:
+  // Checks a given size against a declared dimension; remembers what the symbol stands for.
+  void bind(const Dim& dim, int64_t size, const std::string& input, size_t axis) {
+    require(!dim.is_fixed() || dim.size == size, "input '{}': axis {} has {} elements, not {}",
+            input, axis, dim.size, size);
+    if (dim.symbol.empty() || dim.is_fixed()) return;
+    const auto [known, fresh] = sizes_.emplace(dim.symbol, size);
+    require(fresh || known->second == size,
+            "input '{}': axis {} is '{}', which is {} elsewhere, not {}", input, axis, dim.symbol,
+            known->second, size);
+  }
+
+  void resolve(Dim& dim) const {
+    const auto known = sizes_.find(dim.symbol);
+    if (!dim.is_fixed() && known != sizes_.end()) dim.size = known->second;
+  }
+
+ private:
+  std::map<std::string, int64_t> sizes_;
+};
+
+void fix_shapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
+  Symbols symbols;
+  for (const auto& [name, shape] : shapes) {
+    const auto found = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                                    [&](int id) { return graph.value(id).name == name; });
+    require(found != graph.inputs.end(), "input_shape names '{}', which is not an input", name);
+    GraphValue& input = graph.value(*found);
+    require(input.type.kind == ValueType::Kind::tensor, "input '{}' is {}: it has no shape", name,
+            to_string(input.type));
+    if (!input.dims) input.dims.emplace(shape.size());
+    require(input.dims->size() == shape.size(), "input '{}' has {} dimensions, not {}", name,
+            input.dims->size(), shape.size());
+    for (size_t i = 0; i < shape.size(); ++i) {
+      require(shape[i] >= -1, "input '{}': {} is not a size", name, shape[i]);
+      if (shape[i] < 0) continue;
+      Dim& dim = (*input.dims)[i];
+      symbols.bind(dim, shape[i], name, i);
+      dim.size = shape[i];
+    }
+  }
+  for (const int id : graph.inputs) {
+    GraphValue& input = graph.value(id);
+    if (input.dims) {
+      for (Dim& dim : *input.dims) symbols.resolve(dim);
+    }
+    set_shape_if_fixed(input);
+    if (input.type.shape) element_count(*input.type.shape);
+  }
+}
+
+void check_feed(const Port& port, const Value& value, Symbols& symbols) {
+  const ValueType given = value.type();
+  if (value.is_none()) {
+    require(port.type.kind == ValueType::Kind::optional, "input '{}' is {}, nothing is given",
+            port.name, port.describe());
+    return;
+  }
+  const bool wants_tensor = port.type.kind == ValueType::Kind::tensor;
+  require(port.type.kind == ValueType::Kind::optional || wants_tensor == value.is_tensor(),
+          "input '{}' is {}, {} is given", port.name, port.describe(), to_string(given));
+  require(!port.type.dtype || !given.dtype || port.type.dtype == given.dtype,
+          "input '{}' is {}, {} is given", port.name, port.describe(), to_string(given));
+  if (!port.dims || !value.is_tensor()) return;
+  require(port.dims->size() == given.shape->size(), "input '{}' is {}, {} is given", port.name,
+          port.describe(), to_string(given));
+  for (size_t i = 0; i < port.dims->size(); ++i) {
+    symbols.bind((*port.dims)[i], (*given.shape)[i], port.name, i);
+  }
+}
+
+}  // namespace
+
+std::string Port::describe() const {
+  if (!dims || type.kind != ValueType::Kind::tensor) return to_string(type);
+  std::vector<std::string> sizes;
+  for (const Dim& dim : *dims) sizes.push_back(to_string(dim));
+  return fmt::format("{}[{}]", type.dtype ? name(*type.dtype) : "?", fmt::join(sizes, ", "));
+}
+
+LoadedModel LoadedModel::from_file(const std::filesystem::path& file, const LoadOptions& options) {
+  Graph graph = load_onnx(file);
+  try {
+    return LoadedModel(std::move(graph), options);
+  } catch (const Error& error) {
+    throw error.within(fmt::format("model '{}'", file.string()));
+  }
+}
+
+LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const LoadOptions& options) {
+  try {
+    return LoadedModel(parse_onnx(bytes), options);
+  } catch (const Error& error) {
+    throw error.within("model");
+  }
+}
+
+LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
+  require(options.threads >= 0, "threads is {}; 0 stands for all cores", options.threads);
+  fix_shapes(graph, options.input_shapes);
+  for (const int id : graph.inputs) inputs_.push_back(port_of(graph.value(id)));
+  for (const int id : graph.outputs) outputs_.push_back(port_of(graph.value(id)));
+  const int threads = options.threads > 0 ? options.threads : available_cores();
+  runner_ = std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)), threads);
+  std::vector<ValueType> types;
+  for (const Port& port : inputs_) {
+    // What is still open is known at the first run.
+    if (!port.type.is_static()) return;
+    types.push_back(port.type);
+  }
+  const Graph& prepared = runner_->prepare(types)->graph();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const GraphValue& value = prepared.value(prepared.outputs[i]);
+    if (!value.type.is_static()) continue;
+    outputs_[i].type = value.type;
+    outputs_[i].dims.emplace();
+    for (const int64_t extent : *value.type.shape) outputs_[i].dims->push_back({extent, ""});
+  }
+}
+
+std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) const {
+  std::vector<Value> values;
+  Symbols symbols;
+  for (const Port& port : inputs_) {
+    const auto found = feeds.find(port.name);
+    const bool given = found != feeds.end();
+    require(given || port.type.kind == ValueType::Kind::optional,
+            "input '{}' ({}) is not given; the inputs are: {}", port.name, port.describe(),
+            names_of(inputs_));
+    values.push_back(given ? found->second : Value());
+    check_feed(port, values.back(), symbols);
+  }
+  for (const auto& [name, value] : feeds) {
+    const bool known = std::any_of(inputs_.begin(), inputs_.end(),
+                                   [&](const Port& port) { return port.name == name; });
+    require(known, "'{}' is given, but the inputs are: {}", name, names_of(inputs_));
+  }
+  return runner_->run(values);
+}
+
+}  // namespace aoe

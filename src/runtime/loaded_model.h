@@ -1,0 +1,52 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "runtime/executable.h"
+
+namespace aoe {
+
+// What a caller must give to, or gets from, a model.
+struct Port {
+  std::string name;
+  ValueType type;                         // shape only when all dimensions are fixed
+  std::optional<std::vector<Dim>> dims;   // tensors whose rank is known
+
+  // "float32[batch, 3, 224, 224]"
+  std::string describe() const;
+};
+
+struct LoadOptions {
+  // Sizes for symbolic dimensions of inputs, by input name; -1 leaves one open.
+  std::map<std::string, Shape> input_shapes;
+  int threads = 0;  // 0: all cores this process may use
+};
+
+// A model ready to run, on any number of threads at once. Where symbolic dimensions are left open,
+// each new combination of input shapes is prepared when it first comes.
+class LoadedModel {
+ public:
+  static LoadedModel from_file(const std::filesystem::path& file, const LoadOptions& options);
+  static LoadedModel from_bytes(std::span<const std::byte> bytes, const LoadOptions& options);
+
+  const std::vector<Port>& inputs() const { return inputs_; }
+  const std::vector<Port>& outputs() const { return outputs_; }
+
+  // By input name; every input must be there, and nothing else. Outputs in the order of outputs().
+  std::vector<Value> run(const std::map<std::string, Value>& feeds) const;
+
+ private:
+  LoadedModel(Graph graph, const LoadOptions& options);
+
+  std::vector<Port> inputs_;
+  std::vector<Port> outputs_;
+  std::shared_ptr<GraphRunner> runner_;
+};
+
+}  // namespace aoe

@@ -1,0 +1,27 @@
+"""What all Python tests share."""
+
+import faulthandler
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+# A crash of the engine then shows which test and which call it was in.
+faulthandler.enable()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """One line that says how much of ONNX's backend suite passed."""
+    counts = {outcome: Counter() for outcome in ("passed", "failed", "xfailed")}
+    for outcome, counter in counts.items():
+        for report in terminalreporter.stats.get(outcome, []):
+            found = re.search(r"test_conformance\.py::test_backend\[(\w+?)-", report.nodeid)
+            if found:
+                counter[found[1]] += 1
+    total = sum(counts.values(), Counter())
+    if total:
+        parts = [f"{name} {counts['passed'][name]} of {total[name]}" for name in sorted(total)]
+        terminalreporter.write_line("ONNX conformance: " + ", ".join(parts))
