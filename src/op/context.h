@@ -21,6 +21,8 @@ class OpContext : public Builder {
 
   int input_count() const { return static_cast<int>(call_.inputs.size()); }
   bool has(int input) const;
+  // Fails unless the first `inputs` are there: for host kernels, which see them only when they run.
+  void need(int inputs) const;
   const ValueType& type(int input) const { return this->input(input).type; }
   DType dtype(int input) const;
   const Shape& shape(int input) const;
@@ -69,6 +71,7 @@ class OpContext : public Builder {
 
  private:
   const OpCall::Input& input(int index) const;
+  Operand bind(int index, TensorType type);
   template <typename T>
   const T* find_attr(std::string_view name) const;
 
@@ -76,6 +79,7 @@ class OpContext : public Builder {
   std::vector<std::optional<Operand>> bound_;  // operands already made, by input
   std::vector<int> operands_;
   std::vector<Operand> results_;
+  std::vector<DType> moved_;  // types of the movable inputs
   std::optional<Lowered> host_;
 };
 

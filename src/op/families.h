@@ -24,6 +24,7 @@ const OpTable& loss_operators();
 const OpTable& movement_operators();
 const OpTable& normalization_operators();
 const OpTable& optimizer_operators();
+const OpTable& padding_operators();
 const OpTable& pooling_operators();
 const OpTable& quantization_operators();
 const OpTable& random_operators();
@@ -42,6 +43,7 @@ const OpTable& softmax_operators();
 const OpTable& string_operators();
 const OpTable& transformer_operators();
 const OpTable& transposed_operators();
+const OpTable& vectorizer_operators();
 const OpTable& vision_operators();
 
 }  // namespace aoe

@@ -123,6 +123,7 @@ void array_feature_extractor(OpContext& op) {
 
 // Slices of an axis, or of the flattened tensor, where the condition holds.
 void compress(OpContext& op) {
+  op.need(2);
   const bool flat = !op.has_attr("axis");
   const int64_t axis = op.integer("axis", 0);
   ValueType result;

@@ -35,6 +35,7 @@ Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> positions) {
   Shape shape = x.shape();
   shape[static_cast<size_t>(normalize_axis(axis, x.rank()))] = count;
   Tensor result(x.dtype(), std::move(shape));
+  if (result.count() == 0) return result;
   for (int64_t o = 0; o < from.outer; ++o) {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t position = positions[static_cast<size_t>(i)];
@@ -50,6 +51,7 @@ Tensor part(const Tensor& x, int64_t axis, int64_t start, int64_t extent) {
   Shape shape = x.shape();
   shape[static_cast<size_t>(normalize_axis(axis, x.rank()))] = extent;
   Tensor result(x.dtype(), std::move(shape));
+  if (result.count() == 0) return result;
   for (int64_t o = 0; o < from.outer; ++o) {
     copy_elements(x, (o * from.extent + start) * from.inner, result, o * extent * from.inner,
                   extent * from.inner);
@@ -80,6 +82,7 @@ Tensor join(std::span<const Tensor> parts, int64_t axis) {
   }
   const int64_t total = shape[at];
   Tensor result(first.dtype(), std::move(shape));
+  if (result.count() == 0) return result;
   int64_t start = 0;
   for (const Tensor& part : parts) {
     const AxisView from = view_along(part.shape(), axis);

@@ -1,14 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <type_traits>
 #include <vector>
 
-#include "op/operator.h"
+#include "op/context.h"
 
 namespace aoe {
 
 // What host kernels share: tensors taken apart and put together along an axis, strings included.
+// Extents may be enormous where another one is 0: no loop runs over those.
 
 // As `dispatch`, with std::string for strings.
 template <typename Fn>
@@ -45,6 +47,12 @@ int64_t normalize_index(int64_t index, int64_t extent);
 // An input that was left out is an empty handle.
 inline bool given(const HostCall& call, size_t input) {
   return input < call.inputs.size() && !call.inputs[input].is_none();
+}
+
+// Inputs of a node with subgraphs before those that only its subgraphs use.
+inline int64_t declared_inputs(const OpContext& op) {
+  return std::clamp<int64_t>(op.integer("__declared_inputs", op.input_count()), 0,
+                             op.input_count());
 }
 
 // The only element of an input.

@@ -61,6 +61,7 @@ void top_k(OpContext& op) {
     const Tensor& x = call.inputs[0].tensor();
     Tensor values(values_type);
     Tensor positions(positions_type);
+    if (positions.count() == 0) return {values, positions};
     dispatch(x.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       int64_t* chosen = positions.data<int64_t>();
@@ -76,6 +77,7 @@ void top_k(OpContext& op) {
 }
 
 void non_zero(OpContext& op) {
+  op.need(1);
   ValueType result;
   result.dtype = DType::i64;
   op.host({result}, [](const HostCall& call) -> std::vector<Value> {
@@ -150,6 +152,8 @@ void unique(OpContext& op) {
     const Tensor& given = call.inputs[0].tensor();
     const Tensor x = flat ? given.reshaped({given.count()}) : given;
     const AxisView along = view_along(x.shape(), axis);
+    require(x.count() > 0 || along.extent == 0, "slices of {} have nothing to tell them apart",
+            to_string(x.type()));
     std::vector<Group> groups = groups_of(x, along);
     if (!sorted) {
       std::sort(groups.begin(), groups.end(),
@@ -249,7 +253,8 @@ void non_max_suppression(OpContext& op) {
     if (given(call, 3)) rules.overlap = static_cast<float>(only_number(call.inputs[3]));
     if (given(call, 4)) rules.score = static_cast<float>(only_number(call.inputs[4]));
     std::vector<int64_t> chosen;
-    for (int64_t batch = 0; batch < boxes_shape[0]; ++batch) {
+    const int64_t batches = element_count(scores_shape) > 0 ? boxes_shape[0] : 0;
+    for (int64_t batch = 0; batch < batches; ++batch) {
       std::vector<Box> boxes;
       for (int64_t i = 0; i < boxes_shape[1]; ++i, corners += 4) {
         boxes.push_back(box_of(corners, center_point));
