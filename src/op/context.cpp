@@ -1,5 +1,7 @@
 #include "op/context.h"
 
+#include "op/strings.h"
+
 namespace aoe {
 namespace {
 
@@ -37,6 +39,10 @@ bool OpContext::has(int input) const {
   return input < input_count() && call_.inputs[static_cast<size_t>(input)].present;
 }
 
+void OpContext::need(int inputs) const {
+  for (int i = 0; i < inputs; ++i) input(i);
+}
+
 DType OpContext::dtype(int index) const {
   const ValueType& type = input(index).type;
   if (!type.dtype) throw NotKnownYet{};
@@ -51,17 +57,29 @@ const Shape& OpContext::shape(int index) const {
   return *type.shape;
 }
 
-Operand OpContext::in(int index) {
-  const TensorType type{dtype(index), shape(index)};
-  require(type.dtype != DType::string, "input {} holds strings, which this operator cannot take",
-          index);
+Operand OpContext::bind(int index, TensorType type) {
   const auto slot = static_cast<size_t>(index);
   if (bound_.size() <= slot) bound_.resize(slot + 1);
   if (!bound_[slot]) {
-    bound_[slot] = Builder::input(type);
+    bound_[slot] = Builder::input(std::move(type));
     operands_.push_back(index);
   }
   return *bound_[slot];
+}
+
+Operand OpContext::in(int index) {
+  TensorType type{dtype(index), shape(index)};
+  require(type.dtype != DType::string, "input {} holds strings, which this operator cannot take",
+          index);
+  return bind(index, std::move(type));
+}
+
+Operand OpContext::movable(int index) {
+  const DType type = dtype(index);
+  moved_.push_back(type);
+  require((type == DType::string) == (moved_.front() == DType::string),
+          "input {} is {} and another one {}", index, name(type), name(moved_.front()));
+  return type == DType::string ? bind(index, {DType::i64, shape(index)}) : in(index);
 }
 
 const Value& OpContext::value(int index) const {
@@ -164,12 +182,19 @@ Lowered OpContext::finish() {
     if (results_.size() > static_cast<size_t>(output_count())) {
       results_.resize(static_cast<size_t>(output_count()));
     }
+    const bool strings = !moved_.empty() && moved_.front() == DType::string;
     for (const Operand& result : results_) {
-      lowered.outputs.emplace_back(TensorType{result.dtype, result.shape});
+      lowered.outputs.emplace_back(
+          TensorType{strings ? DType::string : result.dtype, result.shape});
     }
-    lowered.workload = Builder::finish(results_);
-    lowered.operands = std::move(operands_);
-    verify(*lowered.workload);
+    Workload workload = Builder::finish(results_);
+    verify(workload);
+    if (strings) {
+      lowered.host = string_mover(std::move(workload), std::move(operands_));
+    } else {
+      lowered.workload = std::move(workload);
+      lowered.operands = std::move(operands_);
+    }
   }
   for (size_t i = lowered.outputs.size(); i < call_.wanted.size(); ++i) {
     require(!call_.wanted[i], "output {} is not supported", i);

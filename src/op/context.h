@@ -21,12 +21,19 @@ class OpContext : public Builder {
 
   int input_count() const { return static_cast<int>(call_.inputs.size()); }
   bool has(int input) const;
+  // Fails unless the first `inputs` are there: for host kernels, which see them only when they run.
+  void need(int inputs) const;
+  const ValueType& type(int input) const { return this->input(input).type; }
   DType dtype(int input) const;
   const Shape& shape(int input) const;
   int64_t rank(int input) const { return static_cast<int64_t>(shape(input).size()); }
 
   // The input as an operand of the workload. Fails if it was left out.
   Operand in(int input);
+  // The same for elements that the operator moves but never computes with: these may be strings.
+  // Of strings the workload moves numbers that stand for them (0 for the empty one), and every
+  // output is strings again.
+  Operand movable(int input);
 
   // Contents that decide shapes or structure (Reshape's shape, Slice's bounds). Where they are not
   // known before run time, the definition ends here and is asked again then.
@@ -64,6 +71,7 @@ class OpContext : public Builder {
 
  private:
   const OpCall::Input& input(int index) const;
+  Operand bind(int index, TensorType type);
   template <typename T>
   const T* find_attr(std::string_view name) const;
 
@@ -71,6 +79,7 @@ class OpContext : public Builder {
   std::vector<std::optional<Operand>> bound_;  // operands already made, by input
   std::vector<int> operands_;
   std::vector<Operand> results_;
+  std::vector<DType> moved_;  // types of the movable inputs
   std::optional<Lowered> host_;
 };
 
