@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the example model: a small residual network that sorts 32 × 32 images into 10 classes.
+"""Writes the example model: a small residual network that sorts images into ten classes.
 
     tools/make_example_model.py OUT.onnx
 
-Its weights are random, from a fixed seed; the file is the same at each call. 13 MFLOP an image.
+Its weights are random, from a fixed seed; the file is the same at each call. An image of 32 by 32
+pixels takes 13 MFLOP.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _run_all(functions: dict, names: list[str], writer: int) -> None:
         try:
             functions[name]()
             error = ""
-        except Exception as exception:  # noqa: BLE001 (whatever it is, it is the result)
+        except Exception as exception:  # Whatever it is, it is the result.
             error = f"{type(exception).__name__}: {exception}"
         line = json.dumps([name, error, time.monotonic() - start]) + "\n"
         with os.fdopen(os.dup(writer), "wb") as pipe:

@@ -41,6 +41,8 @@ class Model:
         A tensor is a NumPy array, or anything that `numpy.asarray` makes into one; a sequence is
         a list of tensors; an empty optional is None.
         """
+        if not isinstance(feeds, Mapping):
+            raise _aoe.Error(f"run takes a dict of names and values, not {type(feeds).__name__}")
         pairs = [(name, to_engine(name, value, self._dtype(name))) for name, value in feeds.items()]
         results = self._engine.run(pairs)
         return {

@@ -1,7 +1,8 @@
 """Conversion between NumPy arrays and the values that the engine takes and gives.
 
 The engine's value is `(dtype, shape, bytes as a uint8 array)` for a tensor, `("string", shape,
-list of bytes)` for a tensor of strings, a list of values for a sequence, None for an empty optional.
+list of bytes)` for a tensor of strings, a list of values for a sequence, and None for an empty
+optional.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _inner(dtype: str) -> str:
 
 
 def _array(name: str, value: Any, dtype: str) -> np.ndarray:
-    """An array of `value`: of its own type if it has one, else (numbers, nested lists) of `dtype`."""
+    """An array of `value`: of its own type, or if it has none (numbers, lists) of `dtype`."""
     try:
         found = np.asarray(value)
         if not dtype or hasattr(value, "dtype"):

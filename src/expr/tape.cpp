@@ -13,9 +13,8 @@ constexpr int64_t kPaddedSmall = 1 << 16;
 
 class Compiler {
  public:
-  Compiler(const Workload& workload, const Stage& stage) : workload_(workload), stage_(stage) {
-    extents_ = stage.axes;
-    extents_.insert(extents_.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
+  Compiler(const Workload& workload, const Stage& stage)
+      : workload_(workload), stage_(stage), extents_(stage.extents()) {
     tape_.out_rank = static_cast<int64_t>(stage.axes.size());
     tape_.axis_is_value.resize(stage.axes.size());
   }
@@ -236,6 +235,9 @@ int Compiler::emit_cast(const Expr& expr, Mode mode) {
     const int equal = add(list, {.run = binary_instruction(ExprOp::eq, from_class), .a = reg,
                                  .b = zero});
     return add(list, {.run = unary_instruction(ExprOp::logical_not, RegClass::i64), .a = equal});
+  }
+  if (const Instr::Run run = mode.wide ? nullptr : round_instruction(from_class, expr.dtype())) {
+    return add(list, {.run = run, .a = reg});
   }
   const RegClass to_class = class_of(expr.dtype(), mode);
   const int converted =

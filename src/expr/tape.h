@@ -110,6 +110,7 @@ Instr::Run binary_instruction(ExprOp op, RegClass type);
 Instr::Run select_instruction(RegClass type);
 Instr::Run convert_instruction(RegClass from, RegClass to);
 Instr::Run narrow_instruction(DType dtype);  // rounds or wraps a register to a narrower type; or null
+Instr::Run round_instruction(RegClass from, DType to);  // to a small float; or null
 Instr::Run constant_instruction(RegClass type);
 Instr::Run axis_instruction(bool reduced);
 Instr::Run copy_instruction();

@@ -59,9 +59,11 @@ T shifted_left(T a, T b) {
   return uint64_t(b) < 64 ? wrapping<T>(uint64_t(a) << uint64_t(b)) : T(0);
 }
 
+// Copies of the sign come in from the left.
 template <typename T>
 T shifted_right(T a, T b) {
-  return uint64_t(b) < 64 ? wrapping<T>(uint64_t(a) >> uint64_t(b)) : T(0);
+  if (uint64_t(b) < 64) return a >> b;
+  return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T(0);
 }
 
 template <typename T>
@@ -253,6 +255,14 @@ void narrow_loop(const Instr& instr, Frame& frame) {
   for (int64_t i = 0; i < frame.count; ++i) dst[i] = static_cast<Reg>(static_cast<Stored>(a[i]));
 }
 
+// To a small float and into its register in one step: a stop at float would round twice.
+template <typename From, typename Stored>
+void round_loop(const Instr& instr, Frame& frame) {
+  const From* a = frame.reg<From>(instr.a);
+  float* dst = frame.reg<float>(instr.dst);
+  for (int64_t i = 0; i < frame.count; ++i) dst[i] = static_cast<float>(static_cast<Stored>(a[i]));
+}
+
 void copy_loop(const Instr& instr, Frame& frame) {
   std::memcpy(frame.reg<double>(instr.dst), frame.reg<double>(instr.a),
               static_cast<size_t>(frame.count) * sizeof(double));
@@ -317,6 +327,21 @@ Instr::Run narrow_instruction(DType dtype) {
     if constexpr (sizeof(Stored) == 8 || std::is_same_v<Stored, float>) return nullptr;
     else if (is_float(dtype)) return narrow_loop<float, Stored>;
     else return narrow_loop<int64_t, Stored>;
+  });
+}
+
+Instr::Run round_instruction(RegClass from, DType to) {
+  return dispatch(to, [&](auto tag) -> Instr::Run {
+    using Stored = typename decltype(tag)::type;
+    if constexpr (requires { Stored::format; }) {
+      switch (from) {
+        case RegClass::f32: return round_loop<float, Stored>;
+        case RegClass::f64: return round_loop<double, Stored>;
+        case RegClass::i64: return round_loop<int64_t, Stored>;
+        case RegClass::u64: return round_loop<uint64_t, Stored>;
+      }
+    }
+    return nullptr;
   });
 }
 

@@ -10,10 +10,8 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Workload& workload, const Stage& stage) : workload_(workload) {
-    extents_ = stage.axes;
-    extents_.insert(extents_.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
-  }
+  Verifier(const Workload& workload, const Stage& stage)
+      : workload_(workload), extents_(stage.extents()) {}
 
   // Guarded: on one side of a select, where what would be outside may not be chosen.
   void check(const Expr& expr, bool guarded) {
@@ -47,6 +45,12 @@ class Verifier {
 };
 
 }  // namespace
+
+Shape Stage::extents() const {
+  Shape all = axes;
+  all.insert(all.end(), reduce_axes.begin(), reduce_axes.end());
+  return all;
+}
 
 int Workload::storage(int value) const {
   while (values[static_cast<size_t>(value)].view_of >= 0) {

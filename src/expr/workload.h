@@ -39,6 +39,9 @@ struct Stage {
   std::vector<Expr> elements;  // one for each component of the reducer
   std::vector<Expr> results;   // over the axes and arg(0..n-1), the reduced tuple
   std::vector<int> outputs;    // values that receive the results
+
+  // Of all axes, as axis expressions count them.
+  Shape extents() const;
 };
 
 // A chain of stages over numbered values: what an operator, or several fused ones, computes, without

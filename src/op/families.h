@@ -9,11 +9,13 @@ namespace aoe {
 // The operators of one file each: its definitions and, at its end, their table.
 using OpTable = std::vector<OpDef>;
 
+const OpTable& activation_operators();
 const OpTable& attention_operators();
 const OpTable& classic_ml_operators();
 const OpTable& compare_operators();
 const OpTable& contraction_operators();
 const OpTable& control_flow_operators();
+const OpTable& conversion_operators();
 const OpTable& convolution_operators();
 const OpTable& elementwise_operators();
 const OpTable& gather_operators();
@@ -25,16 +27,22 @@ const OpTable& optimizer_operators();
 const OpTable& padding_operators();
 const OpTable& pooling_operators();
 const OpTable& quantization_operators();
+const OpTable& random_operators();
 const OpTable& recurrent_operators();
 const OpTable& reduction_operators();
 const OpTable& resize_operators();
+const OpTable& roi_operators();
+const OpTable& sampling_operators();
 const OpTable& scan_operators();
 const OpTable& scatter_operators();
 const OpTable& selection_operators();
 const OpTable& sequence_operators();
 const OpTable& shape_operators();
 const OpTable& signal_operators();
+const OpTable& softmax_operators();
 const OpTable& string_operators();
+const OpTable& transformer_operators();
+const OpTable& transposed_operators();
 const OpTable& vectorizer_operators();
 const OpTable& vision_operators();
 

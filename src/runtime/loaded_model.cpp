@@ -107,7 +107,7 @@ std::string Port::describe() const {
   if (!dims || type.kind != ValueType::Kind::tensor) return to_string(type);
   std::vector<std::string> sizes;
   for (const Dim& dim : *dims) sizes.push_back(to_string(dim));
-  return fmt::format("{}[{}]", type.dtype ? name(*type.dtype) : "?", fmt::join(sizes, ", "));
+  return fmt::format("{}[{}]", type.dtype ? aoe::name(*type.dtype) : "?", fmt::join(sizes, ", "));
 }
 
 LoadedModel LoadedModel::from_file(const std::filesystem::path& file, const LoadOptions& options) {

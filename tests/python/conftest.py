@@ -1,6 +1,5 @@
 """What all Python tests share."""
 
-import faulthandler
 import re
 import sys
 from collections import Counter
@@ -8,9 +7,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-
-# A crash of the engine then shows which test and which call it was in.
-faulthandler.enable()
 
 
 def pytest_terminal_summary(terminalreporter):

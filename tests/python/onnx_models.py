@@ -48,7 +48,7 @@ def model(
 
 
 def affine(rows: int | str = "N") -> onnx.ModelProto:
-    """y = x · w + b, from `rows` × 3 to `rows` × 2; `expected_affine` says what it gives."""
+    """y = x · w + b, from `rows` by 3 to `rows` by 2; `expected_affine` says what it gives."""
     return model(
         [node("p = MatMul(x, w)", name="product"), node("y = Add(p, b)", name="sum")],
         {"x": ("float32", [rows, 3])},

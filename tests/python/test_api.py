@@ -149,6 +149,7 @@ BAD_FEEDS = {
     "text": ({"x": [["a", "b", "c"]]}, "float32"),
     "ragged": ({"x": [[1, 2, 3], [4]]}, "x"),
     "none": ({"x": None}, "x"),
+    "no dict": ([numbers(1, 3)], "takes a dict"),
 }
 
 

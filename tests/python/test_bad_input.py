@@ -115,7 +115,7 @@ def cut(array, length):
 
 X = np.ones((2, 3), np.float32)
 
-# What makes the file x.npy, which is given for the input x: float32, 2 × 3.
+# What makes the file x.npy, which is given for the input x: float32, 2 by 3.
 BAD_ARRAYS = {
     "shape": (npy(np.ones((3, 3), np.float32)), "3", "2"),
     "rank": (npy(np.ones(6, np.float32)), "6"),
@@ -198,7 +198,7 @@ def test_flipped_bits_of_an_npz(folder, part):
         assert aoe("run", "model.onnx", "--input", "in.npz", cwd=folder).returncode in (0, 2)
 
 
-# Arguments after `aoe`; the model takes x, N × 3.
+# Arguments after `aoe`; the model takes x, N by 3.
 BAD_ARGUMENTS = {
     "no model": (["run"], "model"),
     "two models": (["run", "model.onnx", "other.onnx"], "other.onnx"),

@@ -63,7 +63,7 @@ def gelu(g: GraphBuilder, x: str) -> str:
 
 
 def split_heads(g: GraphBuilder, x: str, shape: tuple[int, int, int, int], perm: list[int]) -> str:
-    """Batch × tokens × hidden, seen as `shape` (batch, tokens, heads, size) and transposed."""
+    """(batch, tokens, hidden), seen as `shape` (batch, tokens, heads, size) and transposed."""
     return g.op("Transpose", g.op("Reshape", x, g.shape(*shape)), perm=perm)
 
 

@@ -1,0 +1,142 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "runtime/loaded_model.h"
+
+// aoe._aoe: values cross as (dtype, shape, bytes), so that element types which numpy does not know
+// need nothing special here. The Python package around it makes arrays of them.
+
+namespace nb = nanobind;
+
+namespace aoe {
+namespace {
+
+using Bytes = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ReadOnlyBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Value value_from(nb::handle object);
+
+Tensor tensor_from(const nb::tuple& parts) {
+  const auto dtype_name = nb::cast<std::string>(parts[0]);
+  const auto dtype = dtype_named(dtype_name);
+  require(dtype.has_value(), "'{}' is not an element type", dtype_name);
+  TensorType type{*dtype, nb::cast<Shape>(parts[1])};
+  if (type.dtype == DType::string) {
+    std::vector<std::string> texts;
+    for (const nb::handle text : nb::list(parts[2])) {
+      const nb::bytes bytes(text);
+      texts.emplace_back(bytes.c_str(), bytes.size());
+    }
+    require(static_cast<int64_t>(texts.size()) == type.count(), "{} strings for {}", texts.size(),
+            to_string(type));
+    return Tensor::strings(type.shape, std::move(texts));
+  }
+  const auto bytes = nb::cast<ReadOnlyBytes>(parts[2]);
+  require(static_cast<int64_t>(bytes.size()) == checked_mul(type.count(), info(*dtype).bytes),
+          "{} bytes for {}", bytes.size(), to_string(type));
+  // The caller holds the array for as long as the run takes.
+  return Tensor::over(std::move(type), bytes.data(), nullptr);
+}
+
+Value value_from(nb::handle object) {
+  if (object.is_none()) return {};
+  if (!nb::isinstance<nb::list>(object)) return tensor_from(nb::cast<nb::tuple>(object));
+  std::vector<Value> elements;
+  for (const nb::handle element : nb::cast<nb::list>(object)) {
+    elements.push_back(value_from(element));
+  }
+  return Value::sequence(std::move(elements));
+}
+
+nb::object object_from(const Value& value) {
+  if (value.is_none()) return nb::none();
+  if (value.is_sequence()) {
+    nb::list elements;
+    for (const Value& element : value.elements()) elements.append(object_from(element));
+    return elements;
+  }
+  const Tensor& tensor = value.tensor();
+  nb::object contents;
+  if (tensor.dtype() == DType::string) {
+    nb::list texts;
+    for (int64_t i = 0; i < tensor.count(); ++i) {
+      const std::string& text = tensor.data<std::string>()[i];
+      texts.append(nb::bytes(text.data(), text.size()));
+    }
+    contents = texts;
+  } else {
+    // A copy: what the model holds must not change under the caller's hands.
+    auto* copy = new std::byte[static_cast<size_t>(tensor.bytes())];
+    std::copy_n(tensor.raw(), tensor.bytes(), copy);
+    const nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<std::byte*>(p); });
+    const auto size = static_cast<size_t>(tensor.bytes());
+    contents = nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(copy, {size}, owner));
+  }
+  return nb::make_tuple(std::string(name(tensor.dtype())), tensor.shape(), contents);
+}
+
+nb::list ports(const std::vector<Port>& ports) {
+  nb::list result;
+  for (const Port& port : ports) {
+    nb::object dims = nb::none();
+    if (port.dims && port.type.kind == ValueType::Kind::tensor) {
+      nb::list sizes;
+      for (const Dim& dim : *port.dims) {
+        if (dim.is_fixed()) sizes.append(dim.size);
+        else sizes.append(to_string(dim));
+      }
+      dims = sizes;
+    }
+    std::string dtype(port.type.dtype ? name(*port.type.dtype) : "?");
+    if (port.type.kind != ValueType::Kind::tensor) dtype = to_string(port.type);
+    result.append(nb::make_tuple(port.name, dtype, dims));
+  }
+  return result;
+}
+
+LoadedModel load(const nb::object& source, const std::map<std::string, Shape>& input_shapes,
+                 int threads) {
+  const LoadOptions options{input_shapes, threads};
+  if (nb::isinstance<nb::bytes>(source)) {
+    const auto bytes = nb::cast<nb::bytes>(source);
+    const std::span contents(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
+    const nb::gil_scoped_release unlocked;
+    return LoadedModel::from_bytes(contents, options);
+  }
+  const auto path = nb::cast<std::string>(source);
+  const nb::gil_scoped_release unlocked;
+  return LoadedModel::from_file(path, options);
+}
+
+nb::list run(const LoadedModel& model, const nb::list& feeds) {
+  std::map<std::string, Value> values;
+  for (const nb::handle feed : feeds) {
+    const auto pair = nb::cast<nb::tuple>(feed);
+    values[nb::cast<std::string>(pair[0])] = value_from(pair[1]);
+  }
+  std::vector<Value> results;
+  {
+    const nb::gil_scoped_release unlocked;
+    results = model.run(values);
+  }
+  nb::list outputs;
+  for (const Value& result : results) outputs.append(object_from(result));
+  return outputs;
+}
+
+}  // namespace
+}  // namespace aoe
+
+NB_MODULE(_aoe, m) {
+  using namespace aoe;
+  nb::exception<Error>(m, "Error");
+  m.def("version", [] { return AOE_VERSION; });
+  nb::class_<LoadedModel>(m, "Model")
+      .def_static("load", load, nb::arg("source"), nb::arg("input_shapes"), nb::arg("threads"))
+      .def("inputs", [](const LoadedModel& model) { return ports(model.inputs()); })
+      .def("outputs", [](const LoadedModel& model) { return ports(model.outputs()); })
+      .def("run", run, nb::arg("feeds"));
+}

@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include <new>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/nearest.h"
+
+namespace {
+
+constexpr int kBadUse = 2;  // a bad option or a bad file
+
+constexpr const char* kExamples = R"(Runs deep-learning models on the processor at hand.
+
+Examples:
+  aoe run model.onnx                            run on random inputs
+  aoe run model.onnx --input in.npz --output out.npz
+  aoe run model.onnx --input_shape "x:1,3,224,224"
+)";
+
+int complain(std::string_view message) {
+  fmt::print(stderr, "aoe: {}\n", message);
+  return kBadUse;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(kExamples, "aoe");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", AOE_VERSION);
+  aoe::add_run_command(app);
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ExtrasError&) {
+    return complain(aoe::unknown_argument(app, argc, argv));
+  } catch (const CLI::ParseError& error) {
+    return complain(fmt::format("{}; see aoe --help", error.what()));
+  } catch (const aoe::Error& error) {
+    return complain(error.what());
+  } catch (const std::bad_alloc&) {
+    return complain("the machine's memory does not suffice for this model");
+  } catch (const std::exception& error) {
+    return complain(error.what());
+  }
+}

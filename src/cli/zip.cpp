@@ -1,0 +1,79 @@
+#include "cli/zip.h"
+
+#include <minizip/unzip.h>
+#include <minizip/zip.h>
+
+#include <memory>
+
+#include "base/tensor.h"
+
+namespace aoe {
+namespace {
+
+struct Close {
+  void operator()(unzFile file) const { unzClose(file); }
+};
+
+// Read in pieces: the size in the directory is the file's word, the data is what counts.
+std::string read_entry(unzFile file, int64_t limit) {
+  std::string bytes;
+  char piece[1 << 16];
+  for (;;) {
+    const int count = unzReadCurrentFile(file, piece, sizeof piece);
+    require(count >= 0, "it is damaged");
+    if (count == 0) return bytes;
+    bytes.append(piece, static_cast<size_t>(count));
+    require(static_cast<int64_t>(bytes.size()) <= limit, "an array in it is too large");
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> read_zip(const std::filesystem::path& file) {
+  try {
+    require(std::filesystem::is_regular_file(file), "there is no such file");
+    const std::unique_ptr<void, Close> zip(unzOpen64(file.c_str()));
+    require(zip != nullptr, "it is not an .npz file, or it is damaged");
+    std::map<std::string, std::string> entries;
+    for (int status = unzGoToFirstFile(zip.get()); status != UNZ_END_OF_LIST_OF_FILE;
+         status = unzGoToNextFile(zip.get())) {
+      require(status == UNZ_OK, "it is damaged");
+      unz_file_info64 entry{};
+      char name[4096];
+      require(unzGetCurrentFileInfo64(zip.get(), &entry, name, sizeof name, nullptr, 0, nullptr,
+                                      0) == UNZ_OK &&
+                  unzOpenCurrentFile(zip.get()) == UNZ_OK,
+              "it is damaged");
+      entries[name] = read_entry(zip.get(), tensor_limit());
+      require(unzCloseCurrentFile(zip.get()) == UNZ_OK, "it is damaged: a checksum is wrong");
+    }
+    return entries;
+  } catch (const Error& error) {
+    throw error.within(fmt::format("file '{}'", file.string()));
+  }
+}
+
+void write_zip(const std::filesystem::path& file,
+               const std::map<std::string, std::string>& entries) {
+  const zipFile zip = zipOpen64(file.c_str(), APPEND_STATUS_CREATE);
+  require(zip != nullptr, "'{}' cannot be created", file.string());
+  bool good = true;
+  for (const auto& [name, bytes] : entries) {
+    const zip_fileinfo when{};
+    // The last argument allows entries of 4 GB and more.
+    good = good && zipOpenNewFileInZip64(zip, name.c_str(), &when, nullptr, 0, nullptr, 0, nullptr,
+                                         0, 0, 1) == ZIP_OK;
+    constexpr size_t kPiece = size_t{1} << 30;
+    for (size_t at = 0; good && at < bytes.size(); at += kPiece) {
+      const auto count = static_cast<unsigned>(std::min(kPiece, bytes.size() - at));
+      good = zipWriteInFileInZip(zip, bytes.data() + at, count) == ZIP_OK;
+    }
+    good = good && zipCloseFileInZip(zip) == ZIP_OK;
+  }
+  good = zipClose(zip, nullptr) == ZIP_OK && good;
+  if (good) return;
+  std::filesystem::remove(file);
+  fail("'{}' cannot be written; is the disk full?", file.string());
+}
+
+}  // namespace aoe

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace aoe {
+
+// Every entry of a zip file, by name, unpacked.
+std::map<std::string, std::string> read_zip(const std::filesystem::path& file);
+
+// Entries are stored, not compressed, as numpy's savez does.
+void write_zip(const std::filesystem::path& file, const std::map<std::string, std::string>& entries);
+
+}  // namespace aoe

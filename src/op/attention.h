@@ -1,0 +1,36 @@
+#pragma once
+
+#include "expr/builder.h"
+
+namespace aoe {
+
+// Queries, keys or values: [batch, heads, length, size], or packed as [batch, length, heads, size].
+struct Heads {
+  Operand x;
+  bool packed = false;
+
+  int64_t batch() const { return x.shape[0]; }
+  int64_t count() const { return x.shape[packed ? 2 : 1]; }
+  int64_t length() const { return x.shape[packed ? 1 : 2]; }
+  int64_t size() const { return x.shape[3]; }
+
+  Expr at(const Expr& b, const Expr& head, const Expr& position, const Expr& i) const {
+    return packed ? x({b, position, head, i}) : x({b, head, position, i});
+  }
+};
+
+// Splits [batch, length, hidden] into heads; a tensor of rank 4 is taken as it is.
+Heads heads_of(Builder& b, const Operand& x, int64_t count);
+
+// Each element's share along the last axis, zeros where every element is -infinity.
+Operand shares(Builder& b, const Operand& scores);
+
+// Sums over positions of `weights` [batch, kv heads, group, queries, positions] times values, as
+// [batch, heads, queries, size], or packed as the values are.
+Operand weighted_values(Builder& b, const Operand& weights, const Heads& values, DType dtype,
+                        bool packed);
+
+// Narrow floats are multiplied and added as float32.
+inline DType product_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+}  // namespace aoe
