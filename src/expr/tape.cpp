@@ -32,6 +32,7 @@ class Compiler {
   struct Mode {
     bool wide = false;
     int guard = -1;
+    bool guard_varies = false;  // in the reduction
     auto operator<=>(const Mode&) const = default;
   };
   static Mode narrow() { return {}; }
@@ -101,9 +102,9 @@ bool Compiler::has_unchecked_load(const Expr& expr) {
 
 std::vector<Instr>& Compiler::list_of(const Expr& expr, Mode mode) {
   if (part_ == Part::results) return tape_.finish;
-  // A guard may vary in the reduction even where what it guards does not.
+  // A guard may vary in the reduction even where what it guards does not; a select of both varies.
   const bool inner =
-      part_ == Part::combination || mode.guard >= 0 || varies_in_reduction(expr);
+      part_ == Part::combination || mode.guard_varies || varies_in_reduction(expr);
   return inner ? tape_.inner : tape_.outer;
 }
 
@@ -217,7 +218,8 @@ int Compiler::emit_select(const Expr& expr, Mode mode) {
       guard = add(list, {.run = binary_instruction(ExprOp::bit_and, RegClass::i64), .a = guard,
                          .b = mode.guard});
     }
-    return value_of(arm, {mode.wide, guard});
+    const bool varies = mode.guard_varies || varies_in_reduction(expr->operands[0]);
+    return value_of(arm, {mode.wide, guard, varies});
   };
   const int a = side(expr->operands[1], true);
   const int b = side(expr->operands[2], false);
