@@ -14,7 +14,7 @@ constexpr int64_t kMaxNodes = 1'000'000;
 // AttributeProto.AttributeType
 enum AttributeType {
   kNone = 0, kFloat = 1, kInt = 2, kString = 3, kTensor = 4, kGraph = 5, kFloats = 6, kInts = 7,
-  kStrings = 8, kTensors = 9, kType = 13,
+  kStrings = 8, kTensors = 9, kSparseTensor = 11, kType = 13,
 };
 
 // Files of the first versions do not say the type.
@@ -256,6 +256,7 @@ void OnnxImporter::import_attribute(onnx::AttributeProto& proto, Node& node, Sco
     case kInt: value = proto.i(); break;
     case kString: value = proto.s(); break;
     case kTensor: value = model_.tensors.read(*proto.mutable_t()); break;
+    case kSparseTensor: value = model_.tensors.read(*proto.mutable_sparse_tensor()); break;
     case kFloats: value = std::vector<float>(proto.floats().begin(), proto.floats().end()); break;
     case kInts: value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end()); break;
     case kStrings:

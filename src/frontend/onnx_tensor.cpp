@@ -175,6 +175,7 @@ Tensor OnnxTensorReader::read(onnx::SparseTensorProto& proto) const {
   const Tensor values = read(*proto.mutable_values());
   const Tensor indices = read(*proto.mutable_indices());
   const TensorType type{values.dtype(), Shape(proto.dims().begin(), proto.dims().end())};
+  require(type.dtype != DType::string, "a sparse tensor of strings is not supported");
   const int64_t size = type.count();
   const std::vector<int64_t> at = indices.to_ints();
   const auto rank = static_cast<int64_t>(type.shape.size());
