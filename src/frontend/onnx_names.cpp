@@ -59,7 +59,9 @@ std::vector<int> execution_order(const Nodes& nodes) {
   std::map<std::string, int> producer;
   for (int i = 0; i < nodes.size(); ++i) {
     for (const std::string& output : nodes[i].output()) {
-      if (!output.empty()) producer.emplace(output, i);
+      if (output.empty()) continue;
+      require(producer.emplace(output, i).second, "{} produces '{}', which another node does too",
+              describe(nodes[i]), output);
     }
   }
   std::vector<std::vector<int>> users(static_cast<size_t>(nodes.size()));

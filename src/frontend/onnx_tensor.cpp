@@ -163,6 +163,10 @@ Tensor OnnxTensorReader::read(onnx::TensorProto& proto) const {
             to_string(type), type.count(), proto.string_data_size());
     return Tensor::strings(type.shape, {proto.string_data().begin(), proto.string_data().end()});
   }
+  const int fields = (proto.raw_data().empty() ? 0 : 1) + (proto.float_data_size() > 0 ? 1 : 0) +
+                     (proto.int32_data_size() > 0 ? 1 : 0) + (proto.int64_data_size() > 0 ? 1 : 0) +
+                     (proto.double_data_size() > 0 ? 1 : 0) + (proto.uint64_data_size() > 0 ? 1 : 0);
+  require(fields <= 1, "its data is in {} fields at once", fields);
   if (proto.data_location() == kExternal) return read_external(proto, type);
   if (!proto.raw_data().empty()) {
     return from_bytes(type, std::make_shared<const std::string>(std::move(*proto.mutable_raw_data())));
