@@ -27,4 +27,9 @@ if(AOE_SANITIZE)
 endif()
 
 add_library(aoe_flags INTERFACE)
-target_compile_options(aoe_flags INTERFACE -Wall -Wextra -Werror)
+target_compile_options(aoe_flags INTERFACE -Wall -Wextra -Werror
+  # A member that an initializer leaves out has its default, on purpose.
+  -Wno-missing-field-initializers
+  # g++ 12 raises these on correct uses of std::string, std::vector and std::optional.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-array-bounds
+  -Wno-stringop-overflow -Wno-stringop-overread>)

@@ -10,10 +10,24 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = (
-    "base device expr op graph frontend policy plan codegen runtime measure bank search tune report"
-    " cli"
-).split()
+LAYERS = [
+    "base",
+    "device",
+    "expr",
+    "op",
+    "graph",
+    "frontend",
+    "policy",
+    "plan",
+    "codegen",
+    "runtime",
+    "measure",
+    "bank",
+    "search",
+    "tune",
+    "report",
+    "cli",
+]
 MAX_LINES = 600
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 

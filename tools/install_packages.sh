@@ -18,7 +18,7 @@ as_root=()
 
 give_up() {
   echo "$1 These packages are missing: ${missing[*]}" >&2
-  echo "Install them with: ${as_root[*]} apt-get install --no-install-recommends ${missing[*]}" >&2
+  echo "Install them with: ${as_root[*]}${as_root:+ }apt-get install --no-install-recommends ${missing[*]}" >&2
   exit 1
 }
 

@@ -33,7 +33,13 @@ ML_TYPES = frozenset({
 def to_engine(name: str, value: Any, dtype: str) -> Any:
     """The engine's form of `value`, given for the input `name` whose type is `dtype`."""
     if dtype.startswith("optional("):
-        return None if value is None else to_engine(name, value, _inner(dtype))
+        if value is None:
+            return None
+        # The type does not say whether a tensor or a sequence is inside; a list of arrays does.
+        inner = _inner(dtype)
+        if isinstance(value, list | tuple) and any(isinstance(item, np.ndarray) for item in value):
+            inner = f"sequence({inner})"
+        return to_engine(name, value, inner)
     if dtype.startswith("sequence("):
         if not isinstance(value, list | tuple):
             raise Error(f"input {name!r} takes a list ({dtype}), not {type(value).__name__}")

@@ -18,9 +18,10 @@ std::shared_ptr<void> allocate(const TensorType& type) {
   const int64_t count = type.count();
   int64_t bytes = 0;
   const bool overflow = __builtin_mul_overflow(count, info(type.dtype).bytes, &bytes);
-  require(!overflow && bytes <= tensor_limit(),
-          "a tensor of type {} needs more than the {} MB that one tensor may have here",
-          to_string(type), tensor_limit() >> 20);
+  if (overflow || bytes > tensor_limit()) {
+    fail("a tensor of type {} needs more than the {} MB that one tensor may have here",
+         to_string(type), tensor_limit() >> 20);
+  }
   if (type.dtype == DType::string) {
     return std::shared_ptr<std::string[]>(new std::string[static_cast<size_t>(count)]);
   }

@@ -101,7 +101,8 @@ Tensor scaled(const Tensor& weights, const std::vector<double>& scale, int64_t i
   Tensor result(weights.type());
   dispatch(weights.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for (int64_t i = 0; i < weights.count(); ++i) {
+    const int64_t count = weights.count();
+    for (int64_t i = 0; i < count; ++i) {
       const int64_t row = i / (inner * columns);
       const int64_t column = i / inner % columns;
       const auto channel = static_cast<size_t>(row / group_rows * columns + column);

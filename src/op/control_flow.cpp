@@ -40,27 +40,42 @@ class ScanOutput {
   }
   void reverse() { std::reverse(parts_.begin(), parts_.end()); }
 
-  // Without an iteration, what the body declares decides: a type, and a shape as far as known.
-  Tensor stacked(int64_t axis, const HostCall& call, size_t body_output) const {
+  // `declared` is what is known of the body's output: all there is if there was no iteration.
+  Tensor stacked(int64_t axis, const ValueType& declared) const {
     if (!parts_.empty()) return stack(parts_, axis);
-    ValueType type;
-    if (call.body_outputs) {
-      const std::vector<ValueType> declared = call.body_outputs("body");
-      if (body_output < declared.size()) type = declared[body_output];
-    }
-    Shape shape = type.shape.value_or(Shape{});
+    Shape shape = declared.shape.value_or(Shape{});
     shape.insert(shape.begin() + normalize_axis(axis, std::ssize(shape) + 1), 0);
-    return Tensor(type.dtype.value_or(DType::f32), std::move(shape));
+    return Tensor(declared.dtype.value_or(DType::f32), std::move(shape));
   }
+  bool empty() const { return parts_.empty(); }
 
  private:
   std::vector<Tensor> parts_;
   int64_t bytes_ = 0;
 };
 
+// Appends what was scanned to `results`. Where there was no iteration, what the body would have
+// given for `inputs` decides the types.
+void append_stacked(const HostCall& call, const std::vector<ScanOutput>& scanned,
+                    const std::vector<int64_t>& axes, const std::vector<Value>& inputs,
+                    std::vector<Value>& results) {
+  std::vector<ValueType> declared;
+  if (!scanned.empty() && scanned[0].empty()) {
+    std::vector<ValueType> types;
+    for (const Value& input : inputs) types.push_back(input.type());
+    declared = call.body_outputs("body", types);
+    require(declared.size() >= scanned.size(), "the body has {} outputs, fewer than {}",
+            declared.size(), scanned.size());
+  }
+  for (size_t k = 0; k < scanned.size(); ++k) {
+    const ValueType type =
+        declared.empty() ? ValueType{} : declared[declared.size() - scanned.size() + k];
+    results.emplace_back(scanned[k].stacked(axes[k], type));
+  }
+}
+
 void loop(OpContext& op) {
-  const int64_t declared = declared_inputs(op);
-  const size_t carried = declared > 2 ? static_cast<size_t>(declared - 2) : 0;
+  const size_t carried = static_cast<size_t>(std::max(2, op.input_count()) - 2);
   const auto outputs = static_cast<size_t>(op.output_count());
   require(outputs >= carried, "{} values are carried from iteration to iteration, but there are "
           "{} outputs", carried, outputs);
@@ -81,9 +96,9 @@ void loop(OpContext& op) {
       std::copy_n(results.begin() + 1, carried, state.begin());
       for (size_t k = 0; k < scanned.size(); ++k) scanned[k].add(results[1 + carried + k]);
     }
-    for (size_t k = 0; k < scanned.size(); ++k) {
-      state.emplace_back(scanned[k].stacked(0, call, 1 + carried + k));
-    }
+    std::vector<Value> inputs{Tensor::scalar<int64_t>(0), condition};
+    inputs.insert(inputs.end(), state.begin(), state.end());
+    append_stacked(call, scanned, std::vector<int64_t>(scanned.size(), 0), inputs, state);
     return state;
   });
 }
@@ -121,9 +136,9 @@ ScanRules scan_rules(const OpContext& op, int64_t inputs) {
 }
 
 // `state` holds the initial states and gets the final ones; `length` steps, or as many as there are.
-std::vector<Tensor> scan_over(const HostCall& call, const ScanRules& rules,
-                              const std::vector<Tensor>& sequences, std::vector<Value>& state,
-                              std::optional<int64_t> length) {
+std::vector<Value> scan_over(const HostCall& call, const ScanRules& rules,
+                             const std::vector<Tensor>& sequences, std::vector<Value>& state,
+                             std::optional<int64_t> length) {
   int64_t steps = 0;
   for (size_t i = 0; i < rules.inputs; ++i) {
     const int64_t extent = view_along(sequences[i].shape(), rules.input_axes[i]).extent;
@@ -146,11 +161,18 @@ std::vector<Tensor> scan_over(const HostCall& call, const ScanRules& rules,
     std::copy_n(results.begin(), rules.states, state.begin());
     for (size_t k = 0; k < rules.outputs; ++k) scanned[k].add(results[rules.states + k]);
   }
-  std::vector<Tensor> outputs;
   for (size_t k = 0; k < rules.outputs; ++k) {
     if (rules.output_reversed[k] != 0) scanned[k].reverse();
-    outputs.push_back(scanned[k].stacked(rules.output_axes[k], call, rules.states + k));
   }
+  std::vector<Value> inputs = state;
+  for (size_t i = 0; i < rules.inputs; ++i) {
+    TensorType slice = sequences[i].type();
+    slice.shape.erase(slice.shape.begin() +
+                      normalize_axis(rules.input_axes[i], std::ssize(slice.shape)));
+    if (steps == 0) inputs.emplace_back(Tensor::zeros(std::move(slice)));
+  }
+  std::vector<Value> outputs;
+  append_stacked(call, scanned, rules.output_axes, inputs, outputs);
   return outputs;
 }
 
@@ -177,12 +199,13 @@ std::vector<Value> scan_batch(const HostCall& call, const ScanRules& rules) {
     for (size_t i = 0; i < rules.states; ++i) state.emplace_back(of_batch(i));
     for (size_t i = 0; i < rules.inputs; ++i) sequences.push_back(of_batch(rules.states + i));
     const int64_t length = lengths[static_cast<size_t>(b)];
-    const std::vector<Tensor> outputs = scan_over(call, rules, sequences, state, length);
+    const std::vector<Value> outputs = scan_over(call, rules, sequences, state, length);
     for (size_t i = 0; i < rules.states; ++i) results[i].push_back(state[i].tensor());
     for (size_t k = 0; k < rules.outputs; ++k) {
-      TensorType rest = outputs[k].type();
+      const Tensor& output = outputs[k].tensor();
+      TensorType rest = output.type();
       rest.shape[0] = longest - length;
-      const std::vector<Tensor> padded{outputs[k], Tensor::zeros(rest)};
+      const std::vector<Tensor> padded{output, Tensor::zeros(std::move(rest))};
       results[rules.states + k].push_back(join(padded, 0));
     }
   }
@@ -193,7 +216,7 @@ std::vector<Value> scan_batch(const HostCall& call, const ScanRules& rules) {
 
 void scan(OpContext& op) {
   const bool batched = op.opset() < 9;
-  const ScanRules rules = scan_rules(op, declared_inputs(op) - (batched ? 1 : 0));
+  const ScanRules rules = scan_rules(op, op.input_count() - (batched ? 1 : 0));
   op.host(unknown_types(op), [=](const HostCall& call) {
     if (batched) return scan_batch(call, rules);
     std::vector<Value> state(call.inputs.begin(),
@@ -202,9 +225,8 @@ void scan(OpContext& op) {
     for (size_t i = 0; i < rules.inputs; ++i) {
       sequences.push_back(call.inputs[rules.states + i].tensor());
     }
-    for (Tensor& output : scan_over(call, rules, sequences, state, std::nullopt)) {
-      state.emplace_back(std::move(output));
-    }
+    std::vector<Value> outputs = scan_over(call, rules, sequences, state, std::nullopt);
+    state.insert(state.end(), outputs.begin(), outputs.end());
     return state;
   });
 }

@@ -49,12 +49,6 @@ inline bool given(const HostCall& call, size_t input) {
   return input < call.inputs.size() && !call.inputs[input].is_none();
 }
 
-// Inputs of a node with subgraphs before those that only its subgraphs use.
-inline int64_t declared_inputs(const OpContext& op) {
-  return std::clamp<int64_t>(op.integer("__declared_inputs", op.input_count()), 0,
-                             op.input_count());
-}
-
 // The only element of an input.
 int64_t only_int(const Value& value);
 double only_number(const Value& value);

@@ -52,8 +52,9 @@ struct HostCall {
   std::vector<bool> wanted;
   // Runs the subgraph held in an attribute (control flow).
   std::function<std::vector<Value>(std::string_view attribute, const std::vector<Value>&)> run_body;
-  // What is known of that subgraph's outputs before it runs.
-  std::function<std::vector<ValueType>(std::string_view attribute)> body_outputs = {};
+  // What is known of that subgraph's outputs when its inputs have these types.
+  std::function<std::vector<ValueType>(std::string_view attribute, const std::vector<ValueType>&)>
+      body_outputs = {};
 };
 using HostKernel = std::function<std::vector<Value>(const HostCall&)>;
 

@@ -55,9 +55,12 @@ class Granularity {
 std::optional<Operand> zero_point_in(OpContext& op) {
   if (!op.has(2)) return std::nullopt;
   const Operand zero_point = numeric_in(op, 2);
-  require(zero_point.shape == op.shape(1), "zero points have shape {}, scales {}",
-          to_string(zero_point.shape), to_string(op.shape(1)));
-  return zero_point;
+  const Shape& scale = op.shape(1);
+  // One for all may be a scalar here and a vector of one there.
+  const bool single = element_count(scale) == 1 && element_count(zero_point.shape) == 1;
+  require(zero_point.shape == scale || single, "zero points have shape {}, scales {}",
+          to_string(zero_point.shape), to_string(scale));
+  return op.reshape(zero_point, scale);
 }
 
 // `quotient` rounded, shifted and cut off at the ends of the integer type. Whatever is large enough

@@ -132,7 +132,6 @@ void concat_from_sequence(OpContext& op) {
 
 void sequence_map(OpContext& op) {
   op.need(1);
-  const auto declared = static_cast<size_t>(declared_inputs(op));
   const auto outputs = static_cast<size_t>(op.output_count());
   op.host(std::vector(outputs, ValueType::sequence_of(std::nullopt)),
           [=](const HostCall& call) -> std::vector<Value> {
@@ -140,8 +139,7 @@ void sequence_map(OpContext& op) {
             std::vector<std::vector<Value>> results(outputs);
             for (size_t i = 0; i < count; ++i) {
               std::vector<Value> sample;
-              for (size_t input = 0; input < declared; ++input) {
-                const Value& value = call.inputs[input];
+              for (const Value& value : call.inputs) {
                 require(!value.is_sequence() || value.elements().size() == count,
                         "sequences of {} and {} elements", count,
                         value.is_sequence() ? value.elements().size() : 0);

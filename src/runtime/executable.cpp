@@ -41,6 +41,24 @@ std::vector<Value> GraphRunner::run(const std::vector<Value>& inputs) {
   return prepare(types)->run(inputs);
 }
 
+std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& types) {
+  require(types.size() == graph_->inputs.size(), "graph '{}' takes {} inputs, {} are given",
+          graph_->name, graph_->inputs.size(), types.size());
+  const auto executable = prepare(types);
+  std::vector<ValueType> result;
+  for (size_t i = 0; i < graph_->outputs.size(); ++i) {
+    const GraphValue& declared = graph_->value(graph_->outputs[i]);
+    ValueType type = executable->graph().value(executable->graph().outputs[i]).type;
+    if (!type.dtype) type.dtype = declared.type.dtype;
+    if (!type.shape && declared.dims) {
+      type.shape.emplace();
+      for (const Dim& dim : *declared.dims) type.shape->push_back(std::max<int64_t>(dim.size, 0));
+    }
+    result.push_back(std::move(type));
+  }
+  return result;
+}
+
 Executable::Executable(Graph graph, int threads) : graph_(std::move(graph)), threads_(threads) {
   // Walking backwards, a value met for the first time is used there for the last time.
   std::vector<bool> needed(graph_.values.size());
@@ -146,15 +164,25 @@ std::vector<Value> Executable::run_host(const Step& step, const Kernel& kernel,
   const Node& node = *step.node;
   HostCall call{node.attributes, std::move(inputs), {}, {}};
   for (const int id : node.outputs) call.wanted.push_back(id >= 0);
-  call.run_body = [&](std::string_view attribute, const std::vector<Value>& declared) {
+  const auto body_named = [&](std::string_view attribute) {
     for (size_t i = 0; i < node.bodies.size(); ++i) {
-      const Body& body = node.bodies[i];
-      if (body.attribute != attribute) continue;
-      std::vector<Value> values = declared;
-      for (const int id : body.captured) values.push_back(slots[static_cast<size_t>(id)]);
-      return step.bodies[i]->run(values);
+      if (node.bodies[i].attribute == attribute) return i;
     }
     fail("attribute '{}' is missing", attribute);
+  };
+  call.run_body = [&](std::string_view attribute, std::vector<Value> values) {
+    const size_t which = body_named(attribute);
+    for (const int id : node.bodies[which].captured) {
+      values.push_back(slots[static_cast<size_t>(id)]);
+    }
+    return step.bodies[which]->run(values);
+  };
+  call.body_outputs = [&](std::string_view attribute, std::vector<ValueType> types) {
+    const size_t which = body_named(attribute);
+    for (const int id : node.bodies[which].captured) {
+      types.push_back(slots[static_cast<size_t>(id)].type());
+    }
+    return step.bodies[which]->output_types(types);
   };
   return kernel.host(call);
 }

@@ -25,6 +25,10 @@ class GraphRunner {
   // Prepares for inputs of these types, so that what is wrong with the graph shows before a run.
   std::shared_ptr<const Executable> prepare(const std::vector<ValueType>& types);
 
+  // What is known of the outputs for inputs of these types; where nothing else is known of an
+  // extent, 0.
+  std::vector<ValueType> output_types(const std::vector<ValueType>& types);
+
   const Graph& graph() const { return *graph_; }
 
  private:
