@@ -116,6 +116,8 @@ void read_type(const onnx::TypeProto& proto, GraphValue& value) {
         Dim read;
         if (dim.has_dim_value()) read.size = dim.dim_value();
         else read.symbol = checked_name(dim.dim_param(), "a dimension");
+        // Some exporters write this for "unknown": two of them need not be equal.
+        if (read.symbol == "?") read.symbol.clear();
         require(read.size >= -1, "dimension {} is negative", read.size);
         shape.push_back(read.size);
         dims.push_back(std::move(read));
