@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "op/context.h"
+#include "op/contraction.h"
 #include "op/families.h"
 
 namespace aoe {
@@ -45,21 +46,15 @@ Operand weighted_values(Builder& b, const Operand& weights, const Heads& values,
                         bool packed) {
   const int64_t group = weights.shape[2];
   const int64_t queries = weights.shape[3];
-  const DType type = product_type(dtype);
   const Shape shape =
       packed ? Shape{values.batch(), queries, values.count(), group, values.size()}
              : Shape{values.batch(), values.count(), group, queries, values.size()};
-  const Operand y = b.reduce_all(
-      sum_of(type), shape, {values.length()},
-      [&](const Axes& o, const Axes& in) {
+  const Operand y = contraction(
+      b, dtype, shape, {values.length()}, [&](const Axes& o, const Axes& in) {
         const Axes at = packed ? Axes{o[0], o[2], o[3], o[1], in[0]}
                                : Axes{o[0], o[1], o[2], o[3], in[0]};
-        return std::vector{cast(type, weights(at)) *
-                           cast(type, values.at(o[0], at[1], in[0], o[4]))};
-      },
-      [&](const Axes&, const std::vector<Expr>& sum) {
-        return std::vector{cast(dtype, sum[0])};
-      })[0];
+        return product(weights(at), values.at(o[0], at[1], in[0], o[4]));
+      });
   const int64_t heads = values.count() * group;
   return b.reshape(y, packed ? Shape{values.batch(), queries, heads * values.size()}
                              : Shape{values.batch(), heads, queries, values.size()});
@@ -205,16 +200,20 @@ void attention(OpContext& op) {
   require(shown >= kRaw && shown <= kShares, "qk_matmul_output_mode is {}; 0 to 3 are expected",
           shown);
 
-  // Everything up to the softmax happens in one stage.
+  // Everything up to the softmax happens in one stage. The standard scales both sides before they
+  // are multiplied, which shows in narrow floats only.
   const DType type = product_type(query.dtype);
+  const bool narrow = type != query.dtype;
+  const double root = std::sqrt(std::abs(scale));
   const auto scores = op.reduce_all(
       sum_of(type), shape, {q.size()},
       [&](const Axes& o, const Axes& in) {
-        return std::vector{cast(type, q.at(o[0], o[1] * group + o[2], o[3], in[0])) *
-                           cast(type, keys.at(o[0], o[1], o[4], in[0]))};
+        const Expr a = q.at(o[0], o[1] * group + o[2], o[3], in[0]);
+        const Expr b = keys.at(o[0], o[1], o[4], in[0]);
+        return std::vector{narrow ? product(a * root, b * std::copysign(root, scale)) : product(a, b)};
       },
       [&](const Axes& o, const std::vector<Expr>& sum) {
-        const Expr raw = sum[0] * scale;
+        const Expr raw = narrow ? cast(type, cast(query.dtype, sum[0])) : sum[0] * scale;
         const Expr capped = cap > 0 ? cap * tanh(raw / cap) : raw;
         Expr biased = capped;
         Expr seen = reach.seen(o[0], o[3], o[4]);

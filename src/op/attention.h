@@ -30,7 +30,4 @@ Operand shares(Builder& b, const Operand& scores);
 Operand weighted_values(Builder& b, const Operand& weights, const Heads& values, DType dtype,
                         bool packed);
 
-// Narrow floats are multiplied and added as float32.
-inline DType product_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 }  // namespace aoe

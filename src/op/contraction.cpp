@@ -8,6 +8,16 @@
 
 namespace aoe {
 
+Operand contraction(Builder& b, DType dtype, const Shape& shape, const Shape& over,
+                    const Element& element, const Finish& finish) {
+  return b.reduce_all(
+      sum_of(product_type(dtype)), shape, over,
+      [&](const Axes& out, const Axes& in) { return std::vector{element(out, in)}; },
+      [&](const Axes& out, const std::vector<Expr>& sum) {
+        return std::vector{cast(dtype, finish ? finish(out, sum[0]) : sum[0])};
+      })[0];
+}
+
 Operand matmul(Builder& b, const Operand& left, const Operand& right) {
   require(left.rank() >= 1 && right.rank() >= 1, "a product of {} and {}: scalars have no axes",
           to_string(left.shape), to_string(right.shape));
@@ -33,14 +43,14 @@ Operand matmul(Builder& b, const Operand& left, const Operand& right) {
     }
     return index;
   };
-  return b.reduce(sum_of(left.dtype), shape, {depth}, [&](const Axes& out, const Axes& in) {
+  return contraction(b, left.dtype, shape, {depth}, [&](const Axes& out, const Axes& in) {
     Axes at_left = batch_index(left, left_batch, out);
     if (!row) at_left.push_back(out[batch.size()]);
     at_left.push_back(in[0]);
     Axes at_right = batch_index(right, right_batch, out);
     at_right.push_back(in[0]);
     if (!column) at_right.push_back(out.back());
-    return left(at_left) * right(at_right);
+    return product(left(at_left), right(at_right));
   });
 }
 
@@ -96,16 +106,17 @@ void gemm(OpContext& op) {
     require(broadcast(shape, c->shape) == shape, "C of shape {} does not broadcast to {}",
             to_string(c->shape), to_string(shape));
   }
-  op.out(op.reduce_all(
-      sum_of(a.dtype), shape, {depth},
+  op.out(contraction(
+      op, a.dtype, shape, {depth},
       [&](const Axes& out, const Axes& in) {
-        return std::vector{(a_transposed ? a({in[0], out[0]}) : a({out[0], in[0]})) *
-                           (b_transposed ? b({out[1], in[0]}) : b({in[0], out[1]}))};
+        return product(a_transposed ? a({in[0], out[0]}) : a({out[0], in[0]}),
+                       b_transposed ? b({out[1], in[0]}) : b({in[0], out[1]}));
       },
-      [&](const Axes& out, const std::vector<Expr>& sum) {
-        const Expr product = scaled(sum[0], alpha);
-        return std::vector{c ? product + scaled(c->broadcast_at(out), beta) : product};
-      })[0]);
+      [&](const Axes& out, const Expr& sum) {
+        const Expr whole = scaled(sum, alpha);
+        if (!c) return whole;
+        return whole + scaled(cast(sum.dtype(), c->broadcast_at(out)), beta);
+      }));
 }
 
 // A parameter of the left matrix's rows as something that broadcasts to the matrix.

@@ -54,18 +54,19 @@ Operand convolution(Builder& b, const Operand& x, const Operand& w,
 
   std::optional<Operand> offset;
   if (bias) offset = b.reshape(*bias, groups.split(bias->shape, 0));
-  const Operand y = b.reduce_all(
-      sum_of(x.dtype), joined(shape, window.output), joined(Shape{groups.inputs}, window.kernel),
+  const Operand y = contraction(
+      b, x.dtype, joined(shape, window.output), joined(Shape{groups.inputs}, window.kernel),
       [&](const Axes& out, const Axes& in) {
         const Axes at_x =
             joined(joined(Axes{out[0]}, group_and(out, in[0])),
                    window.positions(std::span(out).subspan(channel + 1), std::span(in).subspan(1)));
         const Axes at_w = joined(group_and(out, out[channel]), in);
-        return std::vector{window.load(image, at_x, Expr::integer(x.dtype, 0)) * filter(at_w)};
+        return product(window.load(image, at_x, Expr::integer(x.dtype, 0)), filter(at_w));
       },
-      [&](const Axes& out, const std::vector<Expr>& sum) {
-        return std::vector{offset ? sum[0] + (*offset)(group_and(out, out[channel])) : sum[0]};
-      })[0];
+      [&](const Axes& out, const Expr& sum) {
+        if (!offset) return sum;
+        return sum + cast(sum.dtype(), (*offset)(group_and(out, out[channel])));
+      });
   return b.reshape(y, joined(Shape{x.shape[0], w.shape[0]}, window.output));
 }
 
@@ -168,18 +169,19 @@ void causal_conv_with_state(OpContext& op) {
     return past ? select(lt(i[2], before), past->or_outside(i, zero), now) : now;
   });
 
-  const Operand y = op.reduce_all(
-      sum_of(x.dtype), x.shape, {kernel},
+  op.out(contraction(
+      op, x.dtype, x.shape, {kernel},
       [&](const Axes& out, const Axes& in) {
-        return std::vector{sequence({out[0], out[1], out[2] + in[0]}) *
-                           w({out[1], Expr::integer(DType::i64, 0), in[0]})};
+        return product(sequence({out[0], out[1], out[2] + in[0]}),
+                       w({out[1], Expr::integer(DType::i64, 0), in[0]}));
       },
-      [&](const Axes& out, const std::vector<Expr>& sum) {
-        const Expr e = bias ? sum[0] + (*bias)({out[1]}) : sum[0];
-        const Expr wide = cast(DType::f32, e);
-        return std::vector{activation == "none" ? e : cast(x.dtype, wide * sigmoid(wide))};
-      })[0];
-  op.out(y);
+      [&](const Axes& out, const Expr& sum) {
+        const Expr e = bias ? sum + cast(sum.dtype(), (*bias)({out[1]})) : sum;
+        if (activation == "none") return e;
+        // The activation is of the rounded result.
+        const Expr rounded = cast(sum.dtype(), cast(x.dtype, e));
+        return rounded * sigmoid(rounded);
+      }));
   op.out(op.compute(
       state, [&](const Axes& i) { return sequence({i[0], i[1], i[2] + x.shape[2]}); }));
 }

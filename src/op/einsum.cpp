@@ -83,7 +83,7 @@ struct Named {
   }
 };
 
-// Sums the product of `terms` over all labels that are not in `result`.
+// Sums the product of one or two terms over all labels that are not in `result`.
 Named contracted(Builder& b, const std::vector<Named>& terms, const Labels& result,
                  const std::map<Label, int64_t>& extents) {
   Labels summed;
@@ -101,15 +101,17 @@ Named contracted(Builder& b, const std::vector<Named>& terms, const Labels& resu
     std::map<Label, Expr> position;
     for (size_t i = 0; i < result.size(); ++i) position[result[i]] = out[i];
     for (size_t i = 0; i < summed.size(); ++i) position[summed[i]] = in[i];
-    Expr product = terms[0].at(position);
-    for (size_t i = 1; i < terms.size(); ++i) product = product * terms[i].at(position);
-    return product;
+    const Expr first = terms[0].at(position);
+    if (terms.size() == 1) return cast(product_type(first.dtype()), first);
+    return product(first, terms[1].at(position));
   };
+  const DType dtype = terms[0].operand.dtype;
   if (summed.empty()) {
-    return {b.compute(shape_of(result), [&](const Axes& out) { return element(out, {}); }), result};
+    return {b.compute(shape_of(result),
+                      [&](const Axes& out) { return cast(dtype, element(out, {})); }),
+            result};
   }
-  return {b.reduce(sum_of(terms[0].operand.dtype), shape_of(result), shape_of(summed), element),
-          result};
+  return {contraction(b, dtype, shape_of(result), shape_of(summed), element), result};
 }
 
 // Letters that stand once in the whole equation, in the order of the alphabet, after the ellipsis.

@@ -50,8 +50,8 @@ Operand Fold::sum(Builder& b, DType dtype, const Shape& lead, const Shape& over,
   const auto lead_of = [&](const Axes& out) {
     return Axes(out.begin(), out.begin() + static_cast<int64_t>(lead.size()));
   };
-  const Operand folded = b.reduce_all(
-      sum_of(dtype), shape, reduced,
+  const Operand folded = contraction(
+      b, dtype, shape, reduced,
       [&](const Axes& out, const Axes& in) {
         Axes kernel;
         Axes block;
@@ -63,11 +63,9 @@ Operand Fold::sum(Builder& b, DType dtype, const Shape& lead, const Shape& over,
           block.push_back(axes[i].block(quotient, tap));
         }
         const Axes rest(in.begin(), in.begin() + static_cast<int64_t>(over.size()));
-        return std::vector{element(lead_of(out), rest, kernel, block)};
+        return element(lead_of(out), rest, kernel, block);
       },
-      [&](const Axes& out, const std::vector<Expr>& sum) {
-        return std::vector{finish(lead_of(out), sum[0])};
-      })[0];
+      [&](const Axes& out, const Expr& sum) { return finish ? finish(lead_of(out), sum) : sum; });
   const Operand whole = b.reshape(folded, laid_out);
   if (exact) return whole;
   return b.compute(joined(lead, output), [&](const Axes& out) {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "expr/builder.h"
+#include "op/contraction.h"
 
 namespace aoe {
 
@@ -46,19 +46,18 @@ class FoldAxis {
   int64_t before_ = 0;
 };
 
-// A fold along all spatial axes: sums `element(lead, reduced, kernel index, block index)` over the
-// leading reduce axes and the kernel, for each point of [lead..., output...].
+// A fold along all spatial axes: a contraction of `element(lead, reduced, kernel index, block index)`
+// over the axes `over` and the kernel, for each point of [lead..., output...].
 struct Fold {
   std::vector<FoldAxis> axes;
   Shape output;
 
   using Element = std::function<Expr(const Axes& lead, const Axes& reduced, const Axes& kernel,
                                      const Axes& block)>;
-  using Finish = std::function<Expr(const Axes& lead, const Expr& sum)>;
 
   bool kernel_runs_out() const;
   Operand sum(Builder& b, DType dtype, const Shape& lead, const Shape& over, const Element& element,
-              const Finish& finish) const;
+              const Finish& finish = {}) const;
 };
 
 }  // namespace aoe

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "op/attention.h"
+#include "op/contraction.h"
 #include "op/movement.h"
 #include "op/recurrent.h"
 

@@ -1,3 +1,4 @@
+#include "op/contraction.h"
 #include "op/convolution.h"
 #include "op/families.h"
 #include "op/interpolation.h"
@@ -211,26 +212,24 @@ void deform_conv(OpContext& op) {
         return std::vector{mask ? sum[0] * cast(type, (*mask)(without_channel(out))) : sum[0]};
       })[0];
 
-  const Operand filter = op.reshape(op.cast_to(w, type), joined(Shape{groups.count, groups.outputs,
-                                                                      groups.inputs},
-                                                                window.kernel));
+  const Operand filter =
+      op.reshape(w, joined(Shape{groups.count, groups.outputs, groups.inputs}, window.kernel));
   const Operand grouped = op.reshape(
       seen, joined(joined(Shape{batch, groups.count, groups.inputs}, window.kernel),
                    window.output));
   std::optional<Operand> shift;
   if (bias) shift = op.reshape(*bias, {groups.count, groups.outputs});
-  const Operand y = op.reduce_all(
-      sum_of(type), joined(Shape{batch, groups.count, groups.outputs}, window.output),
+  const Operand y = contraction(
+      op, x.dtype, joined(Shape{batch, groups.count, groups.outputs}, window.output),
       joined(Shape{groups.inputs}, window.kernel),
       [&](const Axes& out, const Axes& in) {
         const Axes place(out.begin() + 3, out.end());
-        return std::vector{grouped(joined(joined(Axes{out[0], out[1]}, in), place)) *
-                           filter(joined(Axes{out[1], out[2]}, in))};
+        return product(grouped(joined(joined(Axes{out[0], out[1]}, in), place)),
+                       filter(joined(Axes{out[1], out[2]}, in)));
       },
-      [&](const Axes& out, const std::vector<Expr>& sum) {
-        const Expr e = cast(x.dtype, sum[0]);
-        return std::vector{shift ? e + (*shift)({out[1], out[2]}) : e};
-      })[0];
+      [&](const Axes& out, const Expr& sum) {
+        return shift ? sum + cast(type, (*shift)({out[1], out[2]})) : sum;
+      });
   op.out(op.reshape(y, joined(Shape{batch, w.shape[0]}, window.output)));
 }
 

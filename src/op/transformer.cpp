@@ -2,6 +2,7 @@
 
 #include "op/attention.h"
 #include "op/context.h"
+#include "op/contraction.h"
 #include "op/families.h"
 #include "op/joined.h"
 #include "op/movement.h"

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "op/contraction.h"
 #include "op/convolution.h"
 #include "op/families.h"
 #include "op/fold.h"
@@ -101,11 +102,12 @@ void conv_transpose(OpContext& op) {
       [&](const Axes& out, const Axes& in, const Axes& kernel, const Axes& block) {
         const Axes at_x = joined(joined(joined(Axes{out[0]}, group(out)), in), block);
         const Axes at_w = joined(joined(joined(group(out), in), {out.back()}), kernel);
-        return image.or_outside(at_x, zero) *
-               (fold.kernel_runs_out() ? filter.or_outside(at_w, zero) : filter(at_w));
+        return product(image.or_outside(at_x, zero),
+                       fold.kernel_runs_out() ? filter.or_outside(at_w, zero) : filter(at_w));
       },
       [&](const Axes& out, const Expr& sum) {
-        return offset ? sum + (*offset)(joined(group(out), {out.back()})) : sum;
+        if (!offset) return sum;
+        return sum + cast(sum.dtype(), (*offset)(joined(group(out), {out.back()})));
       });
   op.out(op.reshape(y, joined(Shape{x.shape[0], channels}, spread.output)));
 }
@@ -136,9 +138,9 @@ void col2im(OpContext& op) {
   op.out(fold.sum(
       op, columns.dtype, lead, {},
       [&](const Axes& out, const Axes&, const Axes& kernel, const Axes& at) {
-        return blocks.or_outside(joined(joined(out, kernel), at), zero);
-      },
-      [](const Axes&, const Expr& sum) { return sum; }));
+        return cast(product_type(columns.dtype),
+                    blocks.or_outside(joined(joined(out, kernel), at), zero));
+      }));
 }
 
 }  // namespace
