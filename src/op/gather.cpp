@@ -72,8 +72,8 @@ void gather_nd(OpContext& op) {
             to_string(x.shape), to_string(indices.shape));
   }
   const int64_t tuple = indices.shape.back();
-  require(tuple >= 1 && tuple <= x.rank() - batch, "tuples of {} indices into {} after {} batch axes", tuple,
-          to_string(x.shape), batch);
+  require(tuple >= 1 && tuple <= x.rank() - batch,
+          "tuples of {} indices into {} after {} batch axes", tuple, to_string(x.shape), batch);
   const auto picked = static_cast<size_t>(batch + tuple);  // axes of x that are not kept whole
   Shape shape(indices.shape.begin(), indices.shape.end() - 1);
   shape.insert(shape.end(), x.shape.begin() + batch + tuple, x.shape.end());
@@ -134,8 +134,8 @@ void compress(OpContext& op) {
     const Tensor& condition = call.inputs[1].tensor();
     const int64_t extent = view_along(x.shape(), axis).extent;
     require(condition.dtype() == DType::boolean && condition.count() <= extent,
-            "the condition is {} where at most {} bools are expected",
-            to_string(condition.type()), extent);
+            "the condition is {} where at most {} bools are expected", to_string(condition.type()),
+            extent);
     std::vector<int64_t> kept;
     for (int64_t i = 0; i < condition.count(); ++i) {
       if (condition.data<bool>()[i]) kept.push_back(i);

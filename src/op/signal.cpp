@@ -43,20 +43,20 @@ Operand fourier(Builder& b, const Operand& x, const Fourier& how) {
   shape[axis] = how.onesided && !how.inverse ? half : how.length;
   shape.back() = real_result ? 1 : 2;
   const int64_t used = std::min(x.shape[axis], real_result ? half : how.length);
-  const Operand sums = b.reduce(
-      sum_of(dtype), std::move(shape), {used, x.shape.back()},
-      [&](const Axes& out, const Axes& in) {
-        Axes index = out;
-        index[axis] = in[0];
-        index.back() = in[1];
-        Expr sample = cast(dtype, x(std::move(index)));
-        if (real_result) {
-          // All but the first and the middle one stand for their mirror image too.
-          const Expr alone = eq(in[0], 0) | eq(in[0] * 2, how.length);
-          sample = select(alone, sample, sample * 2);
-        }
-        return sample * turned({mod(out[axis] * in[0], how.length), out.back(), in[1]});
-      });
+  const Operand sums =
+      b.reduce(sum_of(dtype), std::move(shape), {used, x.shape.back()},
+               [&](const Axes& out, const Axes& in) {
+                 Axes index = out;
+                 index[axis] = in[0];
+                 index.back() = in[1];
+                 Expr sample = cast(dtype, x(std::move(index)));
+                 if (real_result) {
+                   // All but the first and the middle one stand for their mirror image too.
+                   const Expr alone = eq(in[0], 0) | eq(in[0] * 2, how.length);
+                   sample = select(alone, sample, sample * 2);
+                 }
+                 return sample * turned({mod(out[axis] * in[0], how.length), out.back(), in[1]});
+               });
   return b.map(sums, [&](const Expr& sum) {
     return cast(x.dtype, how.inverse ? sum / static_cast<double>(how.length) : sum);
   });
@@ -98,13 +98,14 @@ void stft(OpContext& op) {
   require(!op.has(2) || op.shape(2) == Shape{length}, "a window {} for frames of {}",
           op.has(2) ? to_string(op.shape(2)) : "", length);
   const int64_t frames = (signal.shape[1] - length) / step + 1;
-  const Operand framed = op.compute(
-      {signal.shape[0], frames, length, signal.shape[2]}, [&](const Axes& at) {
+  const Operand framed =
+      op.compute({signal.shape[0], frames, length, signal.shape[2]}, [&](const Axes& at) {
         const Expr sample = signal({at[0], at[1] * step + at[2], at[3]});
         return op.has(2) ? sample * op.in(2)({at[2]}) : sample;
       });
-  op.out(fourier(op, framed, {.axis = 2, .length = length, .inverse = false,
-                              .onesided = op.flag("onesided", true)}));
+  op.out(fourier(
+      op, framed,
+      {.axis = 2, .length = length, .inverse = false, .onesided = op.flag("onesided", true)}));
 }
 
 // a0 - a1 cos(x) + a2 cos(2x) over one turn.
@@ -130,9 +131,7 @@ void mel_weight_matrix(OpContext& op) {
   const int64_t length = op.integer_in(1);
   const DType dtype = dtype_from_onnx(op.integer("output_datatype", 1));
   require(bands >= 0 && length >= 0, "{} bands of a transform of {} points", bands, length);
-  const auto number = [&](int input) {
-    return cast(DType::f64, op.reshape(op.in(input), {})({}));
-  };
+  const auto number = [&](int input) { return cast(DType::f64, op.reshape(op.in(input), {})({})); };
   // On the mel scale, and back from it.
   const auto mel = [](const Expr& hertz) { return log(hertz / 700 + 1) * (2595 / M_LN10); };
   const auto hertz = [](const Expr& of_mel) { return (exp(of_mel * (M_LN10 / 2595)) - 1) * 700; };
@@ -164,12 +163,9 @@ void mel_weight_matrix(OpContext& op) {
 
 const OpTable& signal_operators() {
   static const OpTable table{
-      {"BlackmanWindow", 17, blackman_window},
-      {"DFT", 17, dft},
-      {"HammingWindow", 17, hamming_window},
-      {"HannWindow", 17, hann_window},
-      {"MelWeightMatrix", 17, mel_weight_matrix},
-      {"STFT", 17, stft},
+      {"BlackmanWindow", 17, blackman_window},    {"DFT", 17, dft},
+      {"HammingWindow", 17, hamming_window},      {"HannWindow", 17, hann_window},
+      {"MelWeightMatrix", 17, mel_weight_matrix}, {"STFT", 17, stft},
   };
   return table;
 }

@@ -23,7 +23,8 @@ class CaseTable {
  public:
   explicit CaseTable(const std::string& name) {
     for (const std::string& candidate : {name, name + ".UTF-8", std::string("C.UTF-8")}) {
-      if (locale_ == nullptr && !candidate.empty() && candidate.find("UTF-8") != std::string::npos) {
+      if (locale_ == nullptr && !candidate.empty() &&
+          candidate.find("UTF-8") != std::string::npos) {
         locale_ = newlocale(LC_CTYPE_MASK, candidate.c_str(), nullptr);
       }
     }
@@ -40,8 +41,9 @@ class CaseTable {
     for (char32_t& c : characters) {
       const auto wide = static_cast<wint_t>(c);
       if (locale_ == nullptr) {
-        if (c < 0x80) c = static_cast<char32_t>(to == Case::lower ? tolower(static_cast<int>(c))
-                                                                  : toupper(static_cast<int>(c)));
+        if (c < 0x80)
+          c = static_cast<char32_t>(to == Case::lower ? tolower(static_cast<int>(c))
+                                                      : toupper(static_cast<int>(c)));
       } else {
         c = static_cast<char32_t>(to == Case::lower ? towlower_l(wide, locale_)
                                                     : towupper_l(wide, locale_));
