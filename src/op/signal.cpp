@@ -2,15 +2,11 @@
 
 #include <cmath>
 
-#include "op/context.h"
+#include "op/common.h"
 #include "op/families.h"
-#include "op/onnx_types.h"
 
 namespace aoe {
 namespace {
-
-// The type to sum in: that of the signal, float32 for narrower ones.
-DType working_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 // For angle m / length of a turn, the matrix that turns (real, imaginary) by it:
 // [[cos, -sin], [sin, cos]]; clockwise if not `inverse`.
@@ -35,7 +31,7 @@ void require_signal(const Operand& x) {
 Operand fourier(Builder& b, const Operand& x, const Fourier& how) {
   const auto axis = static_cast<size_t>(how.axis);
   require(how.length >= 1, "a transform of {} points", how.length);
-  const DType dtype = working_type(x.dtype);
+  const DType dtype = wide_type(x.dtype);
   const Operand turned = rotations(b, how, dtype);
   const int64_t half = how.length / 2 + 1;
   const bool real_result = how.onesided && how.inverse;
@@ -111,7 +107,7 @@ void stft(OpContext& op) {
 // a0 - a1 cos(x) + a2 cos(2x) over one turn.
 void window(OpContext& op, double a0, double a1, double a2) {
   const int64_t size = op.integer_in(0);
-  const DType dtype = dtype_from_onnx(op.integer("output_datatype", 1));
+  const DType dtype = dtype_attr(op, "output_datatype", DType::f32);
   require(size >= 0, "a window of size {}", size);
   const int64_t period = op.flag("periodic", true) ? size : std::max<int64_t>(size - 1, 1);
   op.out(op.compute({size}, [&](const Axes& at) {
@@ -129,9 +125,9 @@ void blackman_window(OpContext& op) { window(op, 0.42, 0.5, 0.08); }
 void mel_weight_matrix(OpContext& op) {
   const int64_t bands = op.integer_in(0);
   const int64_t length = op.integer_in(1);
-  const DType dtype = dtype_from_onnx(op.integer("output_datatype", 1));
+  const DType dtype = dtype_attr(op, "output_datatype", DType::f32);
   require(bands >= 0 && length >= 0, "{} bands of a transform of {} points", bands, length);
-  const auto number = [&](int input) { return cast(DType::f64, op.reshape(op.in(input), {})({})); };
+  const auto number = [&](int input) { return cast(DType::f64, scalar_in(op, input)({})); };
   // On the mel scale, and back from it.
   const auto mel = [](const Expr& hertz) { return log(hertz / 700 + 1) * (2595 / M_LN10); };
   const auto hertz = [](const Expr& of_mel) { return (exp(of_mel * (M_LN10 / 2595)) - 1) * 700; };

@@ -140,18 +140,21 @@ def test_branches_see_outer_values_and_may_differ_in_shape():
 
 
 @pytest.mark.parametrize(
-    ("text", "attributes", "cause"),
+    ("call", "axis", "cause"),
     [
-        ("y = SequenceAt(s, three)", {}, "index 3 is outside an axis of 2"),
-        ("s2 = SequenceErase(s, three)\ny = SequenceLength(s2)", {}, "index 3 is outside"),
-        ("s2 = SequenceInsert(s, x, three)\ny = SequenceLength(s2)", {}, "position 3 in a"),
-        ("s2 = SequenceInsert(s, three)\ny = SequenceLength(s2)", {}, "int64.* cannot be put into"),
-        ("y = ConcatFromSequence(s)", {"axis": 1}, "axis 1 is outside a tensor of rank 1"),
+        ("SequenceErase(s, three)", 0, "index 3 is outside an axis of 2"),
+        ("SequenceInsert(s, x, three)", 0, "position 3 in a sequence of 2"),
+        ("SequenceInsert(s, three)", 0, "int64.* cannot be put into"),
+        ("SequenceMap(s)", 0, "attribute 'body' is missing"),
+        ("SequenceErase(s)", 1, "axis 1 is outside a tensor of rank 1"),
     ],
 )
-def test_what_a_sequence_refuses(text, attributes, cause):
-    nodes = [node("s = SequenceConstruct(x, x)")]
-    nodes += [node(line, **attributes) for line in text.split("\n")]
+def test_what_a_sequence_refuses(call, axis, cause):
+    nodes = [
+        node("s = SequenceConstruct(x, x)"),
+        node(f"changed = {call}"),
+        node("y = ConcatFromSequence(changed)", axis=axis),
+    ]
     with pytest.raises(aoe.Error, match=cause):
         run(
             nodes,
