@@ -15,8 +15,8 @@ void binarizer(OpContext& op) {
   const double threshold = op.real("threshold", 0);
   op.out(op.map(op.in(0), [&](const Expr& x) {
     // An integer is above a fraction if it is above what is below that.
-    const Expr limit = Expr::constant(x.dtype(), is_int(x.dtype()) ? std::floor(threshold)
-                                                                   : threshold);
+    const Expr limit =
+        Expr::constant(x.dtype(), is_int(x.dtype()) ? std::floor(threshold) : threshold);
     return cast(x.dtype(), lt(limit, x));
   }));
 }
@@ -92,7 +92,9 @@ std::vector<int64_t> positions_in(const Tensor& keys, const Tensor& x) {
     for (int64_t i = 0; i < x.count(); ++i) {
       const Key key(x.data<T>()[i]);
       const auto found = known.find(key);
-      positions.push_back(key != key ? of_nan : found == known.end() ? keys.count() : found->second);
+      positions.push_back(key != key             ? of_nan
+                          : found == known.end() ? keys.count()
+                                                 : found->second);
     }
   });
   return positions;

@@ -32,10 +32,13 @@ class ScanOutput {
  public:
   void add(const Value& value) {
     const Tensor& tensor = value.tensor();
-    // An endless loop must end before it has eaten the memory.
-    bytes_ = checked_add(bytes_, tensor.bytes());
-    require(bytes_ <= tensor_limit(), "the iterations' outputs need more than the {} MB that one "
-            "tensor may have here", tensor_limit() >> 20);
+    // An endless loop must end before it has eaten the memory, which an empty tensor takes too.
+    constexpr int64_t kTensorBytes = 256;
+    bytes_ = checked_add(bytes_, tensor.bytes() + kTensorBytes);
+    require(bytes_ <= tensor_limit(),
+            "the iterations' outputs need more than the {} MB that one "
+            "tensor may have here",
+            tensor_limit() >> 20);
     parts_.push_back(tensor);
   }
   void reverse() { std::reverse(parts_.begin(), parts_.end()); }
@@ -75,10 +78,13 @@ void append_stacked(const HostCall& call, const std::vector<ScanOutput>& scanned
 }
 
 void loop(OpContext& op) {
+  require(op.has(0) || op.has(1), "without a trip count and a condition it never ends");
   const size_t carried = static_cast<size_t>(std::max(2, op.input_count()) - 2);
   const auto outputs = static_cast<size_t>(op.output_count());
-  require(outputs >= carried, "{} values are carried from iteration to iteration, but there are "
-          "{} outputs", carried, outputs);
+  require(outputs >= carried,
+          "{} values are carried from iteration to iteration, but there are "
+          "{} outputs",
+          carried, outputs);
   op.host(unknown_types(op), [=](const HostCall& call) {
     const bool counted = given(call, 0);
     const bool conditional = given(call, 1);
@@ -128,14 +134,15 @@ ScanRules scan_rules(const OpContext& op, int64_t inputs) {
   require(outputs >= rules.states, "{} states, but {} outputs", rules.states, outputs);
   rules.outputs = outputs - rules.states;
   rules.input_axes = one_for_each(op, "scan_input_axes", rules.inputs);
-  rules.input_reversed = one_for_each(
-      op, op.opset() < 9 ? "directions" : "scan_input_directions", rules.inputs);
+  rules.input_reversed =
+      one_for_each(op, op.opset() < 9 ? "directions" : "scan_input_directions", rules.inputs);
   rules.output_axes = one_for_each(op, "scan_output_axes", rules.outputs);
   rules.output_reversed = one_for_each(op, "scan_output_directions", rules.outputs);
   return rules;
 }
 
-// `state` holds the initial states and gets the final ones; `length` steps, or as many as there are.
+// `state` holds the initial states and gets the final ones; `length` steps, or as many as there
+// are.
 std::vector<Value> scan_over(const HostCall& call, const ScanRules& rules,
                              const std::vector<Tensor>& sequences, std::vector<Value>& state,
                              std::optional<int64_t> length) {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "op/context.h"
+#include "op/common.h"
 #include "op/families.h"
 #include "op/host.h"
 
@@ -12,10 +12,6 @@ namespace {
 Expr position(const Expr& index, int64_t extent) {
   const Expr wide = cast(DType::i64, index);
   return select(lt(wide, 0), wide + extent, wide);
-}
-
-void require_indices(const OpContext& op, int input) {
-  require(is_int(op.dtype(input)), "indices are {}, not integers", name(op.dtype(input)));
 }
 
 // Slices of `x` along `axis`, one for each index, in the place of that axis.
@@ -37,14 +33,12 @@ Operand gather(Builder& b, const Operand& x, const Operand& indices, int64_t axi
 }
 
 void gather_op(OpContext& op) {
-  require_indices(op, 1);
-  op.out(gather(op, op.movable(0), op.in(1), op.integer("axis", 0)));
+  op.out(gather(op, op.movable(0), int_in(op, 1), op.integer("axis", 0)));
 }
 
 void gather_elements(OpContext& op) {
-  require_indices(op, 1);
   const Operand x = op.movable(0);
-  const Operand indices = op.in(1);
+  const Operand indices = int_in(op, 1);
   const auto axis = static_cast<size_t>(normalize_axis(op.integer("axis", 0), x.rank()));
   require(indices.rank() == x.rank(), "indices {} for {}: both must have one rank",
           to_string(indices.shape), to_string(x.shape));
@@ -60,9 +54,8 @@ void gather_elements(OpContext& op) {
 }
 
 void gather_nd(OpContext& op) {
-  require_indices(op, 1);
   const Operand x = op.movable(0);
-  const Operand indices = op.in(1);
+  const Operand indices = int_in(op, 1);
   const int64_t batch = op.integer("batch_dims", 0);
   require(batch >= 0 && batch < std::min(x.rank(), indices.rank()),
           "{} batch axes of {} and indices {}", batch, to_string(x.shape),
@@ -72,8 +65,8 @@ void gather_nd(OpContext& op) {
             to_string(x.shape), to_string(indices.shape));
   }
   const int64_t tuple = indices.shape.back();
-  require(tuple >= 1 && tuple <= x.rank() - batch, "tuples of {} indices into {} after {} batch axes", tuple,
-          to_string(x.shape), batch);
+  require(tuple >= 1 && tuple <= x.rank() - batch,
+          "tuples of {} indices into {} after {} batch axes", tuple, to_string(x.shape), batch);
   const auto picked = static_cast<size_t>(batch + tuple);  // axes of x that are not kept whole
   Shape shape(indices.shape.begin(), indices.shape.end() - 1);
   shape.insert(shape.end(), x.shape.begin() + batch + tuple, x.shape.end());
@@ -113,9 +106,8 @@ void one_hot(OpContext& op) {
 
 // Indices into the last axis; a vector counts as a matrix of one row.
 void array_feature_extractor(OpContext& op) {
-  require_indices(op, 1);
   const Operand x = op.movable(0);
-  const Operand indices = op.in(1);
+  const Operand indices = int_in(op, 1);
   const Operand flat = op.reshape(indices, {element_count(indices.shape)});
   const Operand rows = x.rank() == 1 ? op.reshape(x, {1, x.shape[0]}) : x;
   op.out(gather(op, rows, flat, -1));
@@ -134,8 +126,8 @@ void compress(OpContext& op) {
     const Tensor& condition = call.inputs[1].tensor();
     const int64_t extent = view_along(x.shape(), axis).extent;
     require(condition.dtype() == DType::boolean && condition.count() <= extent,
-            "the condition is {} where at most {} bools are expected",
-            to_string(condition.type()), extent);
+            "the condition is {} where at most {} bools are expected", to_string(condition.type()),
+            extent);
     std::vector<int64_t> kept;
     for (int64_t i = 0; i < condition.count(); ++i) {
       if (condition.data<bool>()[i]) kept.push_back(i);

@@ -78,8 +78,9 @@ Operand concat(Builder& b, const std::vector<Operand>& parts, int64_t axis) {
   if (filled.size() == 1) return filled[0];
   if (filled.size() > kPartsAtOnce) {
     const auto middle = filled.begin() + static_cast<int64_t>(filled.size() / 2);
-    return concat(b, {concat(b, {filled.begin(), middle}, axis),
-                      concat(b, {middle, filled.end()}, axis)}, axis);
+    return concat(
+        b, {concat(b, {filled.begin(), middle}, axis), concat(b, {middle, filled.end()}, axis)},
+        axis);
   }
   return b.compute(std::move(shape), [&](const Axes& point) {
     return joined(filled, 0, filled.size(), 0, point, at);
@@ -198,10 +199,10 @@ void slice_op(OpContext& op) {
   if (!inputs) axes = op.integers("axes", axes);
   std::vector<int64_t> steps(starts.size(), 1);
   if (inputs && op.has(4)) steps = op.ints(4);
-  require(ends.size() == starts.size() && axes.size() == starts.size() &&
-              steps.size() == starts.size(),
-          "{} starts, {} ends, {} axes and {} steps: there must be as many of each", starts.size(),
-          ends.size(), axes.size(), steps.size());
+  require(
+      ends.size() == starts.size() && axes.size() == starts.size() && steps.size() == starts.size(),
+      "{} starts, {} ends, {} axes and {} steps: there must be as many of each", starts.size(),
+      ends.size(), axes.size(), steps.size());
   axes = normalize_axes(axes, x.rank());
   std::vector<Range> ranges = whole(x.shape);
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "op/context.h"
+#include "op/common.h"
 #include "op/families.h"
 #include "op/movement.h"
 
@@ -114,7 +114,8 @@ void trilu(OpContext& op) {
   const Operand x = op.movable(0);
   require(x.rank() >= 2, "{} holds no matrices", to_string(x.shape));
   const bool upper = op.flag("upper", true);
-  const Expr diagonal = op.has(1) ? op.reshape(op.in(1), {})({}) : Expr::integer(DType::i64, 0);
+  const Expr diagonal =
+      op.has(1) ? cast(DType::i64, scalar_in(op, 1)({})) : Expr::integer(DType::i64, 0);
   op.out(op.compute(x.shape, [&](const Axes& point) {
     const Expr above = point[point.size() - 1] - point[point.size() - 2];
     const Expr kept = upper ? le(diagonal, above) : le(above, diagonal);
@@ -124,7 +125,7 @@ void trilu(OpContext& op) {
 
 void reverse_sequence(OpContext& op) {
   const Operand x = op.movable(0);
-  const Operand lengths = op.in(1);
+  const Operand lengths = int_in(op, 1);
   const int64_t time = op.integer("time_axis", 0);
   const int64_t batch = op.integer("batch_axis", 1);
   require(x.rank() >= 2 && (time == 0 || time == 1) && batch == 1 - time,
@@ -133,7 +134,7 @@ void reverse_sequence(OpContext& op) {
   require(lengths.shape == Shape{x.extent(batch)}, "lengths of shape {} for a batch of {}",
           to_string(lengths.shape), x.extent(batch));
   op.out(op.compute(x.shape, [&](const Axes& point) {
-    const Expr length = lengths({point[static_cast<size_t>(batch)]});
+    const Expr length = cast(DType::i64, lengths({point[static_cast<size_t>(batch)]}));
     Axes index = point;
     Expr& position = index[static_cast<size_t>(time)];
     position = select(lt(position, length), length - 1 - position, position);

@@ -77,8 +77,8 @@ class Assembler {
 };
 
 bool contains(const Regex::Set& set, char32_t c) {
-  const auto after = std::upper_bound(set.begin(), set.end(), c,
-                                      [](char32_t x, const auto& range) { return x < range.first; });
+  const auto after = std::upper_bound(
+      set.begin(), set.end(), c, [](char32_t x, const auto& range) { return x < range.first; });
   return after != set.begin() && c <= std::prev(after)->second;
 }
 
@@ -109,13 +109,12 @@ Regex::Regex(std::string_view pattern) {
   } catch (const Error& error) {
     constexpr size_t kShown = 60;
     const bool cut = pattern.size() > kShown;
-    throw error.within(
-        fmt::format("pattern '{}{}'", pattern.substr(0, kShown), cut ? "..." : ""));
+    throw error.within(fmt::format("pattern '{}{}'", pattern.substr(0, kShown), cut ? "..." : ""));
   }
 }
 
-void Regex::follow(size_t first, const std::u32string& text, size_t at,
-                   std::vector<size_t>& active, std::vector<size_t>& reached) const {
+void Regex::follow(size_t first, const std::u32string& text, size_t at, std::vector<size_t>& active,
+                   std::vector<size_t>& reached) const {
   std::vector<size_t> open{first};
   while (!open.empty()) {
     const size_t state = open.back();
@@ -154,9 +153,8 @@ bool Regex::matches(std::string_view encoded) const {
     }
     active = std::move(next);
   }
-  return std::any_of(active.begin(), active.end(), [&](size_t state) {
-    return steps_[state].op == Step::Op::accept;
-  });
+  return std::any_of(active.begin(), active.end(),
+                     [&](size_t state) { return steps_[state].op == Step::Op::accept; });
 }
 
 }  // namespace aoe

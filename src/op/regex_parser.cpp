@@ -9,8 +9,8 @@
 namespace aoe {
 namespace {
 
-constexpr int kMaxDepth = 500;      // of groups within groups
-constexpr int kMaxRepeats = 1000;   // in one {n,m}, as in RE2
+constexpr int kMaxDepth = 500;     // of groups within groups
+constexpr int kMaxRepeats = 1000;  // in one {n,m}, as in RE2
 constexpr char32_t kNone = 0xffffffff;
 
 bool is_octal(char32_t c) { return c >= '0' && c <= '7'; }
@@ -59,7 +59,7 @@ class Parser {
  private:
   struct Flags {
     bool ignore_case = false;
-    bool lines = false;     // ^ and $ match at each line
+    bool lines = false;  // ^ and $ match at each line
     bool dot_is_all = false;
   };
 
@@ -142,8 +142,7 @@ RegexNode Parser::atom(int depth) {
     case '(': return group(depth);
     case '[': return one_of(bracketed());
     case '\\': return escape();
-    case '.':
-      return one_of(flags_.dot_is_all ? complement({}) : complement({{U'\n', U'\n'}}));
+    case '.': return one_of(flags_.dot_is_all ? complement({}) : complement({{U'\n', U'\n'}}));
     case '^': return check(flags_.lines ? Regex::Check::line_begin : Regex::Check::text_begin);
     case '$': return check(flags_.lines ? Regex::Check::line_end : Regex::Check::text_end);
     case '*':

@@ -21,8 +21,8 @@ struct RegexNode {
 
 RegexNode parse_regex(const std::u32string& pattern);
 
-// The characters of a class that `letter` names after a backslash (d, w, s and the capitals for what
-// they leave out), or of one named as in [[:alpha:]]; empty if there is none of that name.
+// The characters of a class that `letter` names after a backslash (d, w, s and the capitals for
+// what they leave out), or of one named as in [[:alpha:]]; empty if there is none of that name.
 Regex::Set perl_class(char32_t letter);
 Regex::Set posix_class(std::string_view name);
 

@@ -14,11 +14,10 @@ struct NamedSet {
 };
 
 constexpr std::array kPosix{
-    NamedSet{"alnum", "09AZaz"},   NamedSet{"alpha", "AZaz"}, NamedSet{"blank", "\t\t  "},
-    NamedSet{"digit", "09"},       NamedSet{"graph", "!~"},   NamedSet{"lower", "az"},
-    NamedSet{"print", " ~"},       NamedSet{"punct", "!/:@[`{~"},
-    NamedSet{"space", "\t\r  "},   NamedSet{"upper", "AZ"},   NamedSet{"word", "09AZaz__"},
-    NamedSet{"xdigit", "09AFaf"},
+    NamedSet{"alnum", "09AZaz"}, NamedSet{"alpha", "AZaz"},     NamedSet{"blank", "\t\t  "},
+    NamedSet{"digit", "09"},     NamedSet{"graph", "!~"},       NamedSet{"lower", "az"},
+    NamedSet{"print", " ~"},     NamedSet{"punct", "!/:@[`{~"}, NamedSet{"space", "\t\r  "},
+    NamedSet{"upper", "AZ"},     NamedSet{"word", "09AZaz__"},  NamedSet{"xdigit", "09AFaf"},
 };
 
 Regex::Set from_pairs(std::string_view pairs) {

@@ -53,8 +53,7 @@ void update(Reduction reduction, T& target, const T& with) {
     const auto a = static_cast<int64_t>(target);
     const auto b = static_cast<int64_t>(with);
     // Sums and products wrap around; their bits are those of unsigned arithmetic.
-    if (reduction == Reduction::add || reduction == Reduction::mul ||
-        std::is_same_v<T, uint64_t>) {
+    if (reduction == Reduction::add || reduction == Reduction::mul || std::is_same_v<T, uint64_t>) {
       const auto wide = combined(reduction, static_cast<uint64_t>(a), static_cast<uint64_t>(b));
       target = static_cast<T>(static_cast<int64_t>(wide));
     } else {
@@ -120,8 +119,8 @@ void scatter_nd(OpContext& op) {
   const Shape shape = op.shape(0);
   const Shape tuples = op.shape(1);
   const Reduction reduction = reduction_of(op);
-  require(!tuples.empty() && tuples.back() >= 1 && tuples.back() <= op.rank(0), "tuples of indices {} into {}",
-          to_string(tuples), to_string(shape));
+  require(!tuples.empty() && tuples.back() >= 1 && tuples.back() <= op.rank(0),
+          "tuples of indices {} into {}", to_string(tuples), to_string(shape));
   const int64_t tuple = tuples.back();
   Shape expected(tuples.begin(), tuples.end() - 1);
   expected.insert(expected.end(), shape.begin() + tuple, shape.end());

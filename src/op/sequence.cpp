@@ -1,7 +1,6 @@
-#include "op/context.h"
+#include "op/common.h"
 #include "op/families.h"
 #include "op/host.h"
-#include "op/onnx_types.h"
 
 namespace aoe {
 namespace {
@@ -33,8 +32,7 @@ void sequence_construct(OpContext& op) {
 }
 
 void sequence_empty(OpContext& op) {
-  constexpr int64_t kFloat = 1;
-  op.host({ValueType::sequence_of(dtype_from_onnx(op.integer("dtype", kFloat)))},
+  op.host({ValueType::sequence_of(dtype_attr(op, "dtype", DType::f32))},
           [](const HostCall&) -> std::vector<Value> { return {Value::sequence({})}; });
 }
 

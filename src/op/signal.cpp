@@ -2,15 +2,11 @@
 
 #include <cmath>
 
-#include "op/context.h"
+#include "op/common.h"
 #include "op/families.h"
-#include "op/onnx_types.h"
 
 namespace aoe {
 namespace {
-
-// The type to sum in: that of the signal, float32 for narrower ones.
-DType working_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 // For angle m / length of a turn, the matrix that turns (real, imaginary) by it:
 // [[cos, -sin], [sin, cos]]; clockwise if not `inverse`.
@@ -35,7 +31,7 @@ void require_signal(const Operand& x) {
 Operand fourier(Builder& b, const Operand& x, const Fourier& how) {
   const auto axis = static_cast<size_t>(how.axis);
   require(how.length >= 1, "a transform of {} points", how.length);
-  const DType dtype = working_type(x.dtype);
+  const DType dtype = wide_type(x.dtype);
   const Operand turned = rotations(b, how, dtype);
   const int64_t half = how.length / 2 + 1;
   const bool real_result = how.onesided && how.inverse;
@@ -43,20 +39,20 @@ Operand fourier(Builder& b, const Operand& x, const Fourier& how) {
   shape[axis] = how.onesided && !how.inverse ? half : how.length;
   shape.back() = real_result ? 1 : 2;
   const int64_t used = std::min(x.shape[axis], real_result ? half : how.length);
-  const Operand sums = b.reduce(
-      sum_of(dtype), std::move(shape), {used, x.shape.back()},
-      [&](const Axes& out, const Axes& in) {
-        Axes index = out;
-        index[axis] = in[0];
-        index.back() = in[1];
-        Expr sample = cast(dtype, x(std::move(index)));
-        if (real_result) {
-          // All but the first and the middle one stand for their mirror image too.
-          const Expr alone = eq(in[0], 0) | eq(in[0] * 2, how.length);
-          sample = select(alone, sample, sample * 2);
-        }
-        return sample * turned({mod(out[axis] * in[0], how.length), out.back(), in[1]});
-      });
+  const Operand sums =
+      b.reduce(sum_of(dtype), std::move(shape), {used, x.shape.back()},
+               [&](const Axes& out, const Axes& in) {
+                 Axes index = out;
+                 index[axis] = in[0];
+                 index.back() = in[1];
+                 Expr sample = cast(dtype, x(std::move(index)));
+                 if (real_result) {
+                   // All but the first and the middle one stand for their mirror image too.
+                   const Expr alone = eq(in[0], 0) | eq(in[0] * 2, how.length);
+                   sample = select(alone, sample, sample * 2);
+                 }
+                 return sample * turned({mod(out[axis] * in[0], how.length), out.back(), in[1]});
+               });
   return b.map(sums, [&](const Expr& sum) {
     return cast(x.dtype, how.inverse ? sum / static_cast<double>(how.length) : sum);
   });
@@ -98,19 +94,20 @@ void stft(OpContext& op) {
   require(!op.has(2) || op.shape(2) == Shape{length}, "a window {} for frames of {}",
           op.has(2) ? to_string(op.shape(2)) : "", length);
   const int64_t frames = (signal.shape[1] - length) / step + 1;
-  const Operand framed = op.compute(
-      {signal.shape[0], frames, length, signal.shape[2]}, [&](const Axes& at) {
+  const Operand framed =
+      op.compute({signal.shape[0], frames, length, signal.shape[2]}, [&](const Axes& at) {
         const Expr sample = signal({at[0], at[1] * step + at[2], at[3]});
         return op.has(2) ? sample * op.in(2)({at[2]}) : sample;
       });
-  op.out(fourier(op, framed, {.axis = 2, .length = length, .inverse = false,
-                              .onesided = op.flag("onesided", true)}));
+  op.out(fourier(
+      op, framed,
+      {.axis = 2, .length = length, .inverse = false, .onesided = op.flag("onesided", true)}));
 }
 
 // a0 - a1 cos(x) + a2 cos(2x) over one turn.
 void window(OpContext& op, double a0, double a1, double a2) {
   const int64_t size = op.integer_in(0);
-  const DType dtype = dtype_from_onnx(op.integer("output_datatype", 1));
+  const DType dtype = dtype_attr(op, "output_datatype", DType::f32);
   require(size >= 0, "a window of size {}", size);
   const int64_t period = op.flag("periodic", true) ? size : std::max<int64_t>(size - 1, 1);
   op.out(op.compute({size}, [&](const Axes& at) {
@@ -128,11 +125,9 @@ void blackman_window(OpContext& op) { window(op, 0.42, 0.5, 0.08); }
 void mel_weight_matrix(OpContext& op) {
   const int64_t bands = op.integer_in(0);
   const int64_t length = op.integer_in(1);
-  const DType dtype = dtype_from_onnx(op.integer("output_datatype", 1));
+  const DType dtype = dtype_attr(op, "output_datatype", DType::f32);
   require(bands >= 0 && length >= 0, "{} bands of a transform of {} points", bands, length);
-  const auto number = [&](int input) {
-    return cast(DType::f64, op.reshape(op.in(input), {})({}));
-  };
+  const auto number = [&](int input) { return cast(DType::f64, scalar_in(op, input)({})); };
   // On the mel scale, and back from it.
   const auto mel = [](const Expr& hertz) { return log(hertz / 700 + 1) * (2595 / M_LN10); };
   const auto hertz = [](const Expr& of_mel) { return (exp(of_mel * (M_LN10 / 2595)) - 1) * 700; };
@@ -164,12 +159,9 @@ void mel_weight_matrix(OpContext& op) {
 
 const OpTable& signal_operators() {
   static const OpTable table{
-      {"BlackmanWindow", 17, blackman_window},
-      {"DFT", 17, dft},
-      {"HammingWindow", 17, hamming_window},
-      {"HannWindow", 17, hann_window},
-      {"MelWeightMatrix", 17, mel_weight_matrix},
-      {"STFT", 17, stft},
+      {"BlackmanWindow", 17, blackman_window},    {"DFT", 17, dft},
+      {"HammingWindow", 17, hamming_window},      {"HannWindow", 17, hann_window},
+      {"MelWeightMatrix", 17, mel_weight_matrix}, {"STFT", 17, stft},
   };
   return table;
 }

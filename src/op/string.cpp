@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/utf8.h"
-#include "op/context.h"
+#include "op/common.h"
 #include "op/families.h"
 #include "op/host.h"
 #include "op/regex.h"
@@ -23,7 +23,8 @@ class CaseTable {
  public:
   explicit CaseTable(const std::string& name) {
     for (const std::string& candidate : {name, name + ".UTF-8", std::string("C.UTF-8")}) {
-      if (locale_ == nullptr && !candidate.empty() && candidate.find("UTF-8") != std::string::npos) {
+      if (locale_ == nullptr && !candidate.empty() &&
+          candidate.find("UTF-8") != std::string::npos) {
         locale_ = newlocale(LC_CTYPE_MASK, candidate.c_str(), nullptr);
       }
     }
@@ -40,8 +41,9 @@ class CaseTable {
     for (char32_t& c : characters) {
       const auto wide = static_cast<wint_t>(c);
       if (locale_ == nullptr) {
-        if (c < 0x80) c = static_cast<char32_t>(to == Case::lower ? tolower(static_cast<int>(c))
-                                                                  : toupper(static_cast<int>(c)));
+        if (c < 0x80)
+          c = static_cast<char32_t>(to == Case::lower ? tolower(static_cast<int>(c))
+                                                      : toupper(static_cast<int>(c)));
       } else {
         c = static_cast<char32_t>(to == Case::lower ? towlower_l(wide, locale_)
                                                     : towupper_l(wide, locale_));
@@ -98,23 +100,6 @@ void string_normalizer(OpContext& op) {
     shape.back() = std::ssize(kept);
     return {Tensor::strings(std::move(shape), std::move(kept))};
   });
-}
-
-// For each point of the common shape: the element of a tensor that broadcasts to it.
-std::vector<int64_t> broadcast_positions(const Shape& from, const Shape& to) {
-  const Shape strides = row_major_strides(from);
-  std::vector<int64_t> positions{0};
-  for (size_t axis = 0; axis < to.size(); ++axis) {
-    const size_t skipped = to.size() - from.size();
-    const bool fixed = axis < skipped || from[axis - skipped] == 1;
-    const int64_t stride = fixed ? 0 : strides[axis - skipped];
-    std::vector<int64_t> next;
-    for (const int64_t start : positions) {
-      for (int64_t i = 0; i < to[axis]; ++i) next.push_back(start + i * stride);
-    }
-    positions = std::move(next);
-  }
-  return positions;
 }
 
 void string_concat(OpContext& op) {

@@ -9,8 +9,8 @@
 namespace aoe {
 namespace {
 
-// What TfIdfVectorizer knows of the n-grams it counts. Words are numbered, so that texts and numbers
-// are counted alike; a word that is in no n-gram has no number.
+// What TfIdfVectorizer knows of the n-grams it counts. Words are numbered, so that texts and
+// numbers are counted alike; a word that is in no n-gram has no number.
 struct Grams {
   struct Gram {
     int64_t column = 0;  // of the output

@@ -35,7 +35,7 @@ def model(
         value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(value, name)
         for name, value in (initializers or {}).items()
     ]
-    graph = helper.make_graph(nodes, "test", _infos(inputs), _infos(outputs), tensors)
+    graph = helper.make_graph(nodes, "test", infos(inputs), infos(outputs), tensors)
     built = helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", opset or OPSET)],
@@ -69,7 +69,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")] if text.strip() else []
 
 
-def _infos(values: Values) -> list[onnx.ValueInfoProto]:
+def infos(values: Values) -> list[onnx.ValueInfoProto]:
     return [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
         for name, (dtype, shape) in values.items()
