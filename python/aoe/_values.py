@@ -37,7 +37,10 @@ def to_engine(name: str, value: Any, dtype: str) -> Any:
             return None
         # The type does not say whether a tensor or a sequence is inside; a list of arrays does.
         inner = _inner(dtype)
-        if isinstance(value, list | tuple) and any(isinstance(item, np.ndarray) for item in value):
+        has_arrays = isinstance(value, list | tuple) and any(
+            isinstance(item, np.ndarray) for item in value
+        )
+        if has_arrays and not inner.startswith("sequence("):
             inner = f"sequence({inner})"
         return to_engine(name, value, inner)
     if dtype.startswith("sequence("):

@@ -26,7 +26,7 @@ int64_t element_count(const Shape& shape) {
     // Not `require`, which would write the message's parts each time: this is called in loops.
     if (extent < 0) fail("shape {} has a negative extent", to_string(shape));
     if (__builtin_mul_overflow(count, extent, &count)) {
-      fail("shape {} has more elements than can be counted", to_string(shape));
+      fail("shape {} is too large: its elements cannot be counted", to_string(shape));
     }
   }
   return count;

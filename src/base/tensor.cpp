@@ -63,8 +63,9 @@ Tensor Tensor::strings(Shape shape, std::vector<std::string> elements) {
 }
 
 Tensor Tensor::reshaped(Shape shape) const {
-  require(element_count(shape) == count(), "{} cannot take the shape {}", to_string(type_),
-          to_string(shape));
+  const int64_t wanted = element_count(shape);
+  require(wanted == count(), "{} has {} elements, the shape {} has {}", to_string(type_), count(),
+          to_string(shape), wanted);
   Tensor result = *this;
   result.type_.shape = std::move(shape);
   return result;

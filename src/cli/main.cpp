@@ -35,9 +35,8 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
-  } catch (const CLI::ExtrasError&) {
-    return complain(aoe::unknown_argument(app, argc, argv));
   } catch (const CLI::ParseError& error) {
+    if (!app.remaining(true).empty()) return complain(aoe::unknown_argument(app));
     return complain(fmt::format("{}; see aoe --help", error.what()));
   } catch (const aoe::Error& error) {
     return complain(error.what());

@@ -21,7 +21,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::string unknown_argument(const CLI::App& app, int, char**) {
+std::string unknown_argument(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(true);
   const std::string& argument = unknown.empty() ? std::string("?") : unknown.front();
   const std::string word = argument.substr(0, argument.find('='));

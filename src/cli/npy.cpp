@@ -69,6 +69,7 @@ DType dtype_in(std::string_view code, std::optional<DType> expected) {
     const auto dtype = static_cast<DType>(i);
     if (code == code_of(dtype) && dtype != DType::bf16) return dtype;
   }
+  require(!code.starts_with('O'), "it holds Python objects, not numbers");
   if (expected && code.starts_with('V') && code == code_of(*expected)) return *expected;
   fail("its element type '{}' is not supported", code);
 }
@@ -128,7 +129,9 @@ Tensor from_fortran(const Tensor& tensor) {
 
 Tensor parse(std::string_view file, std::optional<DType> expected) {
   require(file.starts_with(kMagic) && file.size() >= 12, "it is not a numpy array");
-  const bool first_version = file[6] == 1;
+  const int version = file[6];
+  require(version >= 1 && version <= 3, "version {} of numpy's format is not known", version);
+  const bool first_version = version == 1;
   uint32_t length = 0;
   std::memcpy(&length, file.data() + 8, first_version ? 2 : 4);
   const size_t start = first_version ? 10 : 12;
@@ -137,7 +140,7 @@ Tensor parse(std::string_view file, std::optional<DType> expected) {
   const std::string_view data = file.substr(start + length);
   Shape shape = shape_in(header_entry(header, "shape"));
   std::string_view descr = header_entry(header, "descr");
-  require(descr.size() > 3 && descr.front() == '\'' && descr.back() == '\'',
+  require(descr.size() >= 3 && descr.front() == '\'' && descr.back() == '\'',
           "its element type {} is not supported", descr);
   descr = descr.substr(1, descr.size() - 2);
   const std::string_view code = descr.substr(1);
@@ -188,7 +191,7 @@ std::string npy_bytes(const Tensor& tensor) {
 
 Tensor read_npy(const std::filesystem::path& file, std::optional<DType> expected) {
   try {
-    require(std::filesystem::is_regular_file(file), "there is no such file");
+    require_file(file);
     std::ifstream stream(file, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
     require(stream.good() || stream.eof(), "it cannot be read");

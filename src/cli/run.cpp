@@ -91,7 +91,11 @@ std::map<std::string, Value> random_inputs(const LoadedModel& model, uint32_t se
     require(port.type.is_static(),
             "input '{}' is {}: fix its shape with --input_shape \"{}:...\", or give it with --input",
             port.name, port.describe(), port.name);
-    feeds[port.name] = random_tensor(port.type.tensor(), random);
+    try {
+      feeds[port.name] = random_tensor(port.type.tensor(), random);
+    } catch (const Error& error) {
+      throw error.within(fmt::format("input '{}'", port.name));
+    }
   }
   return feeds;
 }
@@ -117,19 +121,12 @@ void print_value(std::string_view direction, const std::string& name, const Valu
              value.is_tensor() ? summary(value.tensor()) : "");
 }
 
-void run(const RunOptions& options) {
-  const LoadedModel model = LoadedModel::from_file(
-      options.model, {parse_shapes(options.input_shape), options.threads});
+void run_loaded(const LoadedModel& model, const RunOptions& options) {
   const std::map<std::string, Value> feeds = options.inputs.empty()
                                                  ? random_inputs(model, options.seed)
                                                  : read_inputs(options.inputs, model);
   for (const auto& [name, value] : feeds) print_value("input", name, value);
-  std::vector<Value> results;
-  try {
-    results = model.run(feeds);
-  } catch (const Error& error) {
-    throw error.within(fmt::format("model '{}'", options.model));
-  }
+  const std::vector<Value> results = model.run(feeds);
   std::map<std::string, Tensor> arrays;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = model.outputs()[i].name;
@@ -142,6 +139,16 @@ void run(const RunOptions& options) {
   if (options.output.empty()) return;
   write_npz(options.output, arrays);
   fmt::print("written to {}\n", options.output);
+}
+
+void run(const RunOptions& options) {
+  const LoadedModel model = LoadedModel::from_file(
+      options.model, {parse_shapes(options.input_shape), options.threads});
+  try {
+    run_loaded(model, options);
+  } catch (const Error& error) {
+    throw error.within(fmt::format("model '{}'", options.model));
+  }
 }
 
 }  // namespace

@@ -29,9 +29,15 @@ std::string read_entry(unzFile file, int64_t limit) {
 
 }  // namespace
 
+void require_file(const std::filesystem::path& file) {
+  std::error_code error;
+  require(!std::filesystem::is_directory(file, error), "it is a directory");
+  require(std::filesystem::is_regular_file(file, error), "there is no such file");
+}
+
 std::map<std::string, std::string> read_zip(const std::filesystem::path& file) {
   try {
-    require(std::filesystem::is_regular_file(file), "there is no such file");
+    require_file(file);
     const std::unique_ptr<void, Close> zip(unzOpen64(file.c_str()));
     require(zip != nullptr, "it is not an .npz file, or it is damaged");
     std::map<std::string, std::string> entries;

@@ -6,6 +6,9 @@
 
 namespace aoe {
 
+// Fails, without naming it, unless there is such a file.
+void require_file(const std::filesystem::path& file);
+
 // Every entry of a zip file, by name, unpacked.
 std::map<std::string, std::string> read_zip(const std::filesystem::path& file);
 

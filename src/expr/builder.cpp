@@ -50,8 +50,10 @@ Operand Builder::constant(Tensor tensor) {
 }
 
 Operand Builder::reshape(const Operand& a, Shape shape) {
-  require(element_count(shape) == element_count(a.shape), "{} cannot take the shape {}",
-          to_string(TensorType{a.dtype, a.shape}), to_string(shape));
+  const int64_t count = element_count(a.shape);
+  const int64_t wanted = element_count(shape);
+  require(count == wanted, "{} has {} elements, the shape {} has {}",
+          to_string(TensorType{a.dtype, a.shape}), count, to_string(shape), wanted);
   if (shape == a.shape) return a;
   Operand operand = add_value({a.dtype, std::move(shape)});
   workload_.values[operand.id].view_of = a.id;

@@ -19,7 +19,7 @@ Graph import_model(onnx::ModelProto proto, const fs::path& folder) {
     const std::string domain =
         entry.domain() == "ai.onnx" ? "" : checked_name(entry.domain(), "a domain");
     require(entry.version() >= 1 && (!domain.empty() || entry.version() <= kNewestOnnxOpset),
-            "it needs version {} of domain '{}'; known are 1 to {}", entry.version(),
+            "it needs opset {} of domain '{}'; opsets 1 to {} are known", entry.version(),
             domain.empty() ? "ai.onnx" : domain, kNewestOnnxOpset);
     model.opsets[domain] = static_cast<int>(entry.version());
   }
@@ -43,6 +43,7 @@ Graph parse_onnx(std::span<const std::byte> bytes) {
   require(bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max()),
           "{} bytes are more than a model file can have (2 GB); weights can be kept as external data",
           bytes.size());
+  require(!bytes.empty(), "it is empty");
   onnx::ModelProto proto;
   require(proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), "{}", kNotParsed);
   return import_model(std::move(proto), {});
@@ -56,6 +57,7 @@ Graph load_onnx(const fs::path& file) {
     require(!fs::is_directory(status), "it is a directory");
     std::ifstream stream(file, std::ios::binary);
     require(stream.good(), "it cannot be opened");
+    require(stream.peek() != std::ifstream::traits_type::eof(), "it is empty");
     onnx::ModelProto proto;
     google::protobuf::io::IstreamInputStream input(&stream);
     google::protobuf::io::CodedInputStream coded(&input);

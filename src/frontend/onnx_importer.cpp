@@ -1,20 +1,19 @@
 #include "frontend/onnx_importer.h"
 
-#include <fmt/ranges.h>
+#include <algorithm>
 
 #include "base/error.h"
 
 namespace aoe {
 namespace {
 
-// Functions may call functions, but not without end.
-constexpr int kMaxCallDepth = 64;
+// Functions that call functions can multiply without bound.
 constexpr int64_t kMaxNodes = 1'000'000;
 
 // AttributeProto.AttributeType
 enum AttributeType {
   kNone = 0, kFloat = 1, kInt = 2, kString = 3, kTensor = 4, kGraph = 5, kFloats = 6, kInts = 7,
-  kStrings = 8, kTensors = 9, kType = 13,
+  kStrings = 8, kTensors = 9, kSparseTensor = 11, kType = 13,
 };
 
 // Files of the first versions do not say the type.
@@ -90,7 +89,6 @@ Graph OnnxImporter::import(onnx::GraphProto& proto) {
   if (outer_ != nullptr) {
     scope.opsets = outer_->scope_->opsets;
     scope.call = outer_->scope_->call;
-    scope.depth = outer_->scope_->depth;
   }
   for (auto& tensor : *proto.mutable_initializer()) {
     const std::string name = checked_name(tensor.name(), "an initializer");
@@ -128,8 +126,9 @@ Graph OnnxImporter::import(onnx::GraphProto& proto) {
   }
   import_nodes(*proto.mutable_node(), scope);
   for (const auto& output : proto.output()) {
-    const int id = use(checked_name(output.name(), "an output"), scope);
-    require(id >= 0, "an output has no name");
+    require(!checked_name(output.name(), "an output").empty(), "an output has no name");
+    const int id = find(output.name(), scope);
+    require(id >= 0, "output '{}' is produced by nothing", output.name());
     graph_.outputs.push_back(id);
     if (graph_.value(id).dims || !output.has_type()) continue;
     GraphValue declared;
@@ -145,6 +144,12 @@ Graph OnnxImporter::import(onnx::GraphProto& proto) {
 
 void OnnxImporter::import_nodes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
                                 Scope& scope) {
+  for (const auto& node : nodes) {
+    for (const std::string& output : node.output()) {
+      require(output.empty() || !scope.values.contains(output),
+              "{} produces '{}', which is an input or initializer already", describe(node), output);
+    }
+  }
   for (const int i : execution_order(nodes)) {
     try {
       import_node(nodes[i], scope);
@@ -161,8 +166,8 @@ void OnnxImporter::import_node(onnx::NodeProto& proto, Scope& scope) {
   const auto function = model_.functions.find({domain, type, proto.overload()});
   if (function != model_.functions.end()) return import_call(*function->second, proto, scope);
   const auto opset = scope.opsets->find(domain);
-  require(opset != scope.opsets->end(), "the model does not say which version of domain '{}' it uses",
-          domain);
+  require(opset != scope.opsets->end(), "the model does not say which opset of domain '{}' it uses",
+          domain.empty() ? "ai.onnx" : domain);
   const OpDef* def = find_operator(domain, type, opset->second);
   require(def != nullptr, "operator {}{}{} is not known in opset {}{}", domain,
           domain.empty() ? "" : ".", type, opset->second, known_alternatives(domain, type));
@@ -171,8 +176,9 @@ void OnnxImporter::import_node(onnx::NodeProto& proto, Scope& scope) {
 
 void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodeProto& call,
                                Scope& scope) {
-  require(scope.depth < kMaxCallDepth, "functions call each other more than {} deep",
-          kMaxCallDepth);
+  auto& calls = model_.calls;
+  require(std::find(calls.begin(), calls.end(), &function) == calls.end(),
+          "function {} calls itself", function.name());
   require(call.input_size() <= function.input_size() &&
               call.output_size() <= function.output_size(),
           "function {} takes {} inputs and gives {} outputs, not {} and {}", function.name(),
@@ -192,7 +198,6 @@ void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodePr
   inside.opsets = &opsets;
   inside.call = &attributes;
   inside.is_function = true;
-  inside.depth = scope.depth + 1;
   inside.prefix = fmt::format("{}{}/", scope.prefix,
                               call.name().empty() ? function.name() : call.name());
   for (int i = 0; i < function.input_size(); ++i) {
@@ -202,7 +207,9 @@ void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodePr
   }
   // Reading takes contents out of the messages, and a function may be called again.
   onnx::FunctionProto copy = function;
+  calls.push_back(&function);
   import_nodes(*copy.mutable_node(), inside);
+  calls.pop_back();
   for (int i = 0; i < call.output_size(); ++i) {
     if (call.output(i).empty()) continue;
     const int id = use(function.output(i), inside);
@@ -256,6 +263,7 @@ void OnnxImporter::import_attribute(onnx::AttributeProto& proto, Node& node, Sco
     case kInt: value = proto.i(); break;
     case kString: value = proto.s(); break;
     case kTensor: value = model_.tensors.read(*proto.mutable_t()); break;
+    case kSparseTensor: value = model_.tensors.read(*proto.mutable_sparse_tensor()); break;
     case kFloats: value = std::vector<float>(proto.floats().begin(), proto.floats().end()); break;
     case kInts: value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end()); break;
     case kStrings:

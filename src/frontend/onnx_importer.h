@@ -19,7 +19,8 @@ struct OnnxModel {
   // By domain, name and overload.
   std::map<std::tuple<std::string, std::string, std::string>, const onnx::FunctionProto*> functions;
   OnnxTensorReader tensors;
-  int64_t nodes = 0;  // so far: functions that call functions can multiply without bound
+  std::vector<const onnx::FunctionProto*> calls;  // being replaced, the outermost first
+  int64_t nodes = 0;                              // so far
 };
 
 // Turns one graph of the file into a Graph. Calls of functions are replaced by what is in them.
@@ -41,7 +42,6 @@ class OnnxImporter {
     // Attributes of the call, which the function's nodes may refer to; null outside functions.
     const std::map<std::string, onnx::AttributeProto*, std::less<>>* call = nullptr;
     bool is_function = false;
-    int depth = 0;
     std::string prefix;  // of node names
   };
 

@@ -59,7 +59,9 @@ std::vector<int> execution_order(const Nodes& nodes) {
   std::map<std::string, int> producer;
   for (int i = 0; i < nodes.size(); ++i) {
     for (const std::string& output : nodes[i].output()) {
-      if (!output.empty()) producer.emplace(output, i);
+      if (output.empty()) continue;
+      require(producer.emplace(output, i).second, "{} produces '{}', which another node does too",
+              describe(nodes[i]), output);
     }
   }
   std::vector<std::vector<int>> users(static_cast<size_t>(nodes.size()));
@@ -114,6 +116,8 @@ void read_type(const onnx::TypeProto& proto, GraphValue& value) {
         Dim read;
         if (dim.has_dim_value()) read.size = dim.dim_value();
         else read.symbol = checked_name(dim.dim_param(), "a dimension");
+        // Some exporters write this for "unknown": two of them need not be equal.
+        if (read.symbol == "?") read.symbol.clear();
         require(read.size >= -1, "dimension {} is negative", read.size);
         shape.push_back(read.size);
         dims.push_back(std::move(read));

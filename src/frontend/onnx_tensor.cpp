@@ -163,6 +163,10 @@ Tensor OnnxTensorReader::read(onnx::TensorProto& proto) const {
             to_string(type), type.count(), proto.string_data_size());
     return Tensor::strings(type.shape, {proto.string_data().begin(), proto.string_data().end()});
   }
+  const int fields = (proto.raw_data().empty() ? 0 : 1) + (proto.float_data_size() > 0 ? 1 : 0) +
+                     (proto.int32_data_size() > 0 ? 1 : 0) + (proto.int64_data_size() > 0 ? 1 : 0) +
+                     (proto.double_data_size() > 0 ? 1 : 0) + (proto.uint64_data_size() > 0 ? 1 : 0);
+  require(fields <= 1, "its data is in {} fields at once", fields);
   if (proto.data_location() == kExternal) return read_external(proto, type);
   if (!proto.raw_data().empty()) {
     return from_bytes(type, std::make_shared<const std::string>(std::move(*proto.mutable_raw_data())));
@@ -175,6 +179,7 @@ Tensor OnnxTensorReader::read(onnx::SparseTensorProto& proto) const {
   const Tensor values = read(*proto.mutable_values());
   const Tensor indices = read(*proto.mutable_indices());
   const TensorType type{values.dtype(), Shape(proto.dims().begin(), proto.dims().end())};
+  require(type.dtype != DType::string, "a sparse tensor of strings is not supported");
   const int64_t size = type.count();
   const std::vector<int64_t> at = indices.to_ints();
   const auto rank = static_cast<int64_t>(type.shape.size());

@@ -79,8 +79,9 @@ class Folder {
       GraphValue& value = graph_.value(node.outputs[i]);
       if (lowered.complete) value.type = lowered.outputs[i];
     }
-    if (!lowered.complete || !node.def->pure) return false;
-    if (!lowered.workload) return fold_host(node, call, lowered);
+    if (!lowered.complete) return false;
+    // Expressions are always pure; what is not is in host kernels.
+    if (!lowered.workload) return node.def->pure && fold_host(node, call, lowered);
     return fold_known_outputs(node, *lowered.workload) || fold_identity(node, lowered) ||
            fold_workload(node, call, lowered);
   }

@@ -131,14 +131,10 @@ void clip(OpContext& op) {
   if (has_high) operands.push_back(scalar_in(op, 2));
   op.out(op.map(operands, [&](const std::vector<Expr>& elements) {
     Expr x = elements[0];
-    if (has_low)
-      x = max(x, elements[1]);
-    else if (op.has_attr("min"))
-      x = max(x, op.real("min"));
-    if (has_high)
-      x = min(x, elements.back());
-    else if (op.has_attr("max"))
-      x = min(x, op.real("max"));
+    if (has_low) x = max(x, elements[1]);
+    else if (op.has_attr("min")) x = max(x, op.real("min"));
+    if (has_high) x = min(x, elements.back());
+    else if (op.has_attr("max")) x = min(x, op.real("max"));
     return x;
   }));
 }

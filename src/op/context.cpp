@@ -36,6 +36,7 @@ const OpCall::Input& OpContext::input(int index) const {
 }
 
 bool OpContext::has(int input) const {
+  asked_ = std::max(asked_, input + 1);
   return input < input_count() && call_.inputs[static_cast<size_t>(input)].present;
 }
 
@@ -191,6 +192,9 @@ Lowered OpContext::finish() {
       lowered.outputs.emplace_back(
           TensorType{strings ? DType::string : result.dtype, result.shape});
     }
+    // A definition asks about every input that its operator has.
+    require(input_count() <= asked_, "it has {} inputs; at most {} are expected", input_count(),
+            asked_);
     Workload workload = Builder::finish(results_);
     verify(workload);
     if (strings) {

@@ -17,10 +17,8 @@ concept Small = requires { T::format; };
 const FloatFormat* format_of(DType dtype) {
   return dispatch(dtype, [](auto tag) -> const FloatFormat* {
     using T = typename decltype(tag)::type;
-    if constexpr (Small<T>)
-      return &T::format;
-    else
-      return nullptr;
+    if constexpr (Small<T>) return &T::format;
+    else return nullptr;
   });
 }
 
@@ -38,8 +36,7 @@ Expr to_power_of_two(const Expr& x, const CastRules& rules) {
       return cast(type, select(lt(nearest, wide), nearest * 2, nearest));
     case CastRules::PowerOfTwo::down:
       return cast(type, select(lt(wide, nearest), nearest * 0.5, nearest));
-    case CastRules::PowerOfTwo::nearest:
-      break;
+    case CastRules::PowerOfTwo::nearest: break;
   }
   return cast(type, nearest);
 }
@@ -57,12 +54,9 @@ std::string text_of(uint64_t value) { return fmt::format("{}", value); }
 
 template <typename T>
 std::string text_of_element(T value) {
-  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, uint64_t>)
-    return text_of(value);
-  else if constexpr (Small<T>)
-    return text_of(static_cast<float>(value));
-  else
-    return text_of(static_cast<int64_t>(value));
+  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, uint64_t>) return text_of(value);
+  else if constexpr (Small<T>) return text_of(static_cast<float>(value));
+  else return text_of(static_cast<int64_t>(value));
 }
 
 // The number that the whole text is, "INF" and "NaN" in any case among them.
@@ -141,13 +135,10 @@ int bits_of(DType dtype) {
   switch (dtype) {
     case DType::i4:
     case DType::u4:
-    case DType::f4e2m1:
-      return 4;
+    case DType::f4e2m1: return 4;
     case DType::i2:
-    case DType::u2:
-      return 2;
-    default:
-      return info(dtype).bytes * 8;
+    case DType::u2: return 2;
+    default: return info(dtype).bytes * 8;
   }
 }
 
@@ -158,12 +149,9 @@ void normalize(Tensor& x) {
     using T = typename decltype(tag)::type;
     auto* bytes = reinterpret_cast<uint8_t*>(x.raw());
     for (int64_t i = 0; i < x.count(); ++i) {
-      if constexpr (std::is_same_v<T, bool>)
-        bytes[i] = bytes[i] != 0;
-      else if constexpr (std::is_same_v<T, Float4E2M1>)
-        bytes[i] &= 0xf;
-      else
-        x.data<T>()[i] = T(static_cast<int64_t>(bytes[i]));
+      if constexpr (std::is_same_v<T, bool>) bytes[i] = bytes[i] != 0;
+      else if constexpr (std::is_same_v<T, Float4E2M1>) bytes[i] &= 0xf;
+      else x.data<T>()[i] = T(static_cast<int64_t>(bytes[i]));
     }
   });
 }

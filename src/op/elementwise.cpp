@@ -112,27 +112,9 @@ void bit_shift(OpContext& op) {
   }));
 }
 
-void where_strings(OpContext& op) {
-  const Shape shape = broadcast(op.shape(0), broadcast(op.shape(1), op.shape(2)));
-  op.host({TensorType{DType::string, shape}}, [shape](const HostCall& call) {
-    const Tensor& condition = call.inputs[0].tensor();
-    const auto from_condition = broadcast_positions(condition.shape(), shape);
-    const auto from_x = broadcast_positions(call.inputs[1].tensor().shape(), shape);
-    const auto from_y = broadcast_positions(call.inputs[2].tensor().shape(), shape);
-    Tensor result(DType::string, shape);
-    for (size_t i = 0; i < from_x.size(); ++i) {
-      const bool chosen = condition.data<bool>()[from_condition[i]];
-      const Tensor& side = call.inputs[chosen ? 1 : 2].tensor();
-      result.data<std::string>()[i] = side.data<std::string>()[chosen ? from_x[i] : from_y[i]];
-    }
-    return std::vector<Value>{result};
-  });
-}
-
 void where(OpContext& op) {
   bool_in(op, 0);
-  if (op.dtype(1) == DType::string && op.dtype(2) == DType::string) return where_strings(op);
-  op.out(op.map({op.in(0), op.in(1), op.in(2)},
+  op.out(op.map({op.in(0), op.movable(1), op.movable(2)},
                 [](const std::vector<Expr>& e) { return select(e[0], e[1], e[2]); }));
 }
 

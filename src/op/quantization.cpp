@@ -30,12 +30,9 @@ class Granularity {
   // The element of `parameter`, which has the scale's shape, for an element of x.
   Expr at(const Operand& parameter, const Axes& point) const {
     switch (kind_) {
-      case Kind::tensor:
-        return parameter(Axes(parameter.shape.size(), zero()));
-      case Kind::axis:
-        return parameter({point[static_cast<size_t>(axis_)]});
-      case Kind::block:
-        break;
+      case Kind::tensor: return parameter(Axes(parameter.shape.size(), zero()));
+      case Kind::axis: return parameter({point[static_cast<size_t>(axis_)]});
+      case Kind::block: break;
     }
     Axes index = point;
     Expr& position = index[static_cast<size_t>(axis_)];

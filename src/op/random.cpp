@@ -155,10 +155,8 @@ void multinomial(OpContext& op) {
       const Classes weighted(logarithms.data() + row * classes, classes);
       for (int64_t i = row * sample_count; i < (row + 1) * sample_count; ++i) {
         const int64_t chosen = weighted.at(random.uniform());
-        if (result.dtype() == DType::i64)
-          result.data<int64_t>()[i] = chosen;
-        else
-          result.data<int32_t>()[i] = static_cast<int32_t>(chosen);
+        if (result.dtype() == DType::i64) result.data<int64_t>()[i] = chosen;
+        else result.data<int32_t>()[i] = static_cast<int32_t>(chosen);
       }
     }
     return std::vector<Value>{result};

@@ -14,10 +14,8 @@ ReducedAxes::ReducedAxes(const Shape& shape, const std::vector<int64_t>& axes, b
   }
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (reduced_[axis]) over_.push_back(shape[axis]);
-    if (!reduced_[axis])
-      kept_.push_back(shape[axis]);
-    else if (keep)
-      kept_.push_back(1);
+    if (!reduced_[axis]) kept_.push_back(shape[axis]);
+    else if (keep) kept_.push_back(1);
   }
 }
 

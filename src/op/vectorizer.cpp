@@ -12,9 +12,15 @@ namespace {
 // What TfIdfVectorizer knows of the n-grams it counts. Words are numbered, so that texts and numbers
 // are counted alike; a word that is in no n-gram has no number.
 struct Grams {
+  struct Gram {
+    int64_t column = 0;  // of the output
+    float weight = 1;
+  };
+
   std::map<std::string, int64_t> words;
   std::map<int64_t, int64_t> numbers;
-  std::map<std::vector<int64_t>, int64_t> columns;  // n-grams to columns of the output
+  std::map<std::vector<int64_t>, Gram> known;
+  bool once = false;  // found twice counts as much as found once
   int64_t shortest = 1;
   int64_t longest = 1;
   int64_t max_skip = 0;
@@ -46,7 +52,15 @@ Grams read_grams(const OpContext& op) {
           "one of pool_strings and pool_int64s must be given, and not both");
   const std::vector<int64_t> pool =
       texts.empty() ? numbered(numbers, grams.numbers) : numbered(texts, grams.words);
+  const std::string mode = op.text("mode");
+  require(mode == "TF" || mode == "IDF" || mode == "TFIDF",
+          "mode '{}' is not one of TF, IDF and TFIDF", mode);
+  grams.once = mode == "IDF";
   const std::vector<int64_t> columns = op.integers("ngram_indexes");
+  std::vector<double> weights = op.reals("weights");
+  if (weights.empty() || mode == "TF") weights.assign(columns.size(), 1);
+  require(weights.size() == columns.size(), "{} weights for {} n-grams", weights.size(),
+          columns.size());
   for (const int64_t column : columns) {
     require(column >= 0, "ngram_indexes has {}", column);
     grams.width = std::max(grams.width, checked_add(column, 1));
@@ -65,7 +79,8 @@ Grams read_grams(const OpContext& op) {
       require(gram < columns.size(), "ngram_indexes has {} entries, fewer than there are n-grams",
               columns.size());
       if (length < grams.shortest || length > grams.longest) continue;
-      grams.columns[{pool.begin() + at, pool.begin() + at + length}] = columns[gram];
+      grams.known[{pool.begin() + at, pool.begin() + at + length}] = {
+          columns[gram], static_cast<float>(weights[gram])};
     }
   }
   return grams;
@@ -88,9 +103,9 @@ std::vector<int64_t> words_of(const Tensor& x, const Grams& grams) {
   return result;
 }
 
-void count_grams(std::span<const int64_t> words, const Grams& grams, float* counts) {
+void count_grams(std::span<const int64_t> words, const Grams& grams, float* row) {
   const int64_t count = std::ssize(words);
-  for (int64_t distance = 1; distance <= grams.max_skip + 1 && distance <= count; ++distance) {
+  for (int64_t distance = 1; distance - 1 <= grams.max_skip && distance <= count; ++distance) {
     for (int64_t start = 0; start < count; ++start) {
       std::vector<int64_t> gram;
       for (int64_t at = start; at < count && std::ssize(gram) < grams.longest; at += distance) {
@@ -98,8 +113,10 @@ void count_grams(std::span<const int64_t> words, const Grams& grams, float* coun
         if (gram.back() < 0) break;
         // A single word is the same at any distance.
         if (gram.size() == 1 && distance > 1) continue;
-        const auto found = grams.columns.find(gram);
-        if (found != grams.columns.end()) counts[found->second] += 1;
+        const auto found = grams.known.find(gram);
+        if (found == grams.known.end()) continue;
+        const auto& [column, weight] = found->second;
+        row[column] = grams.once ? weight : row[column] + weight;
       }
     }
   }
@@ -107,13 +124,6 @@ void count_grams(std::span<const int64_t> words, const Grams& grams, float* coun
 
 void tf_idf_vectorizer(OpContext& op) {
   const Grams grams = read_grams(op);
-  const std::string mode = op.text("mode");
-  require(mode == "TF" || mode == "IDF" || mode == "TFIDF",
-          "mode '{}' is not one of TF, IDF and TFIDF", mode);
-  // One for each column, as other engines read them.
-  const std::vector<double> weights = op.reals("weights");
-  require(weights.empty() || std::ssize(weights) >= grams.width, "{} weights for {} columns",
-          weights.size(), grams.width);
   Shape shape = op.shape(0);
   require(shape.size() <= 2, "{} where shape [C] or [N, C] is expected", to_string(shape));
   const int64_t length = shape.empty() ? 1 : shape.back();
@@ -128,10 +138,6 @@ void tf_idf_vectorizer(OpContext& op) {
     for (int64_t start = 0; start < std::ssize(words); start += length, row += grams.width) {
       count_grams(std::span(words).subspan(static_cast<size_t>(start), static_cast<size_t>(length)),
                   grams, row);
-      for (int64_t i = 0; i < grams.width && mode != "TF"; ++i) {
-        if (mode == "IDF") row[i] = std::min(row[i], 1.0F);
-        if (!weights.empty()) row[i] *= static_cast<float>(weights[static_cast<size_t>(i)]);
-      }
     }
     return {result};
   });

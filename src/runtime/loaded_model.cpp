@@ -143,6 +143,10 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
   const Graph& prepared = runner_->prepare(types)->graph();
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const GraphValue& value = prepared.value(prepared.outputs[i]);
+    const auto& declared = outputs_[i].type.dtype;
+    require(!declared || !value.type.dtype || *declared == *value.type.dtype,
+            "output '{}' is declared as {}, but it is {}", outputs_[i].name,
+            declared ? aoe::name(*declared) : "", value.type.dtype ? aoe::name(*value.type.dtype) : "");
     if (!value.type.is_static()) continue;
     outputs_[i].type = value.type;
     outputs_[i].dims.emplace();
@@ -151,6 +155,11 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
 }
 
 std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) const {
+  for (const auto& [name, value] : feeds) {
+    const bool known = std::any_of(inputs_.begin(), inputs_.end(),
+                                   [&](const Port& port) { return port.name == name; });
+    require(known, "'{}' is given, but the inputs are: {}", name, names_of(inputs_));
+  }
   std::vector<Value> values;
   Symbols symbols;
   for (const Port& port : inputs_) {
@@ -161,11 +170,6 @@ std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) c
             names_of(inputs_));
     values.push_back(given ? found->second : Value());
     check_feed(port, values.back(), symbols);
-  }
-  for (const auto& [name, value] : feeds) {
-    const bool known = std::any_of(inputs_.begin(), inputs_.end(),
-                                   [&](const Port& port) { return port.name == name; });
-    require(known, "'{}' is given, but the inputs are: {}", name, names_of(inputs_));
   }
   return runner_->run(values);
 }

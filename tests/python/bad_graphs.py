@@ -248,7 +248,7 @@ SIZES = {
         TOO_LARGE,
     ),
     "Range": (
-        unary("y = Range(a, b, c)", constants={"a": int64(0), "b": int64(1 << 60), "c": int64(1)}),
+        unary("y = Range(a, b, c)", constants={"a": FLOAT(0), "b": FLOAT(2.0**60), "c": FLOAT(1)}),
         "culprit",
     ),
     "Pad": (unary("y = Pad(x, p)", constants={"p": int64(0, BIG, 0, 0)}), "culprit", TOO_LARGE),
