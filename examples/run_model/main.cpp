@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
   std::map<std::string, aoe::Array> inputs;
   for (const aoe::ArrayInfo& info : model->inputs()) {
     if (info.dtype != "float32") {
-      std::fprintf(stderr, "input '%s' is %s, not float32\n", info.name.c_str(), info.dtype.c_str());
+      std::fprintf(stderr, "input '%s' is %s, not float32\n", info.name.c_str(),
+                   info.dtype.c_str());
       return 2;
     }
     // An open dimension, -1, may be any size; one is the least.

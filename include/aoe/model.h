@@ -71,7 +71,8 @@ struct ArrayInfo {
 class AOE_API Model {
  public:
   struct Options {
-    // Sizes of inputs whose dimensions are symbolic; without, they are taken from each run's inputs.
+    // Sizes of inputs whose dimensions are symbolic; without, they are taken from each run's
+    // inputs.
     std::map<std::string, std::vector<int64_t>> input_shapes;
     int threads = 0;  // 0: all cores this process may use
   };
@@ -97,27 +98,49 @@ namespace detail {
 template <typename T>
 constexpr const char* dtype_name();
 template <>
-constexpr const char* dtype_name<float>() { return "float32"; }
+constexpr const char* dtype_name<float>() {
+  return "float32";
+}
 template <>
-constexpr const char* dtype_name<double>() { return "float64"; }
+constexpr const char* dtype_name<double>() {
+  return "float64";
+}
 template <>
-constexpr const char* dtype_name<int8_t>() { return "int8"; }
+constexpr const char* dtype_name<int8_t>() {
+  return "int8";
+}
 template <>
-constexpr const char* dtype_name<int16_t>() { return "int16"; }
+constexpr const char* dtype_name<int16_t>() {
+  return "int16";
+}
 template <>
-constexpr const char* dtype_name<int32_t>() { return "int32"; }
+constexpr const char* dtype_name<int32_t>() {
+  return "int32";
+}
 template <>
-constexpr const char* dtype_name<int64_t>() { return "int64"; }
+constexpr const char* dtype_name<int64_t>() {
+  return "int64";
+}
 template <>
-constexpr const char* dtype_name<uint8_t>() { return "uint8"; }
+constexpr const char* dtype_name<uint8_t>() {
+  return "uint8";
+}
 template <>
-constexpr const char* dtype_name<uint16_t>() { return "uint16"; }
+constexpr const char* dtype_name<uint16_t>() {
+  return "uint16";
+}
 template <>
-constexpr const char* dtype_name<uint32_t>() { return "uint32"; }
+constexpr const char* dtype_name<uint32_t>() {
+  return "uint32";
+}
 template <>
-constexpr const char* dtype_name<uint64_t>() { return "uint64"; }
+constexpr const char* dtype_name<uint64_t>() {
+  return "uint64";
+}
 template <>
-constexpr const char* dtype_name<bool>() { return "bool"; }
+constexpr const char* dtype_name<bool>() {
+  return "bool";
+}
 
 }  // namespace detail
 

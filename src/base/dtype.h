@@ -14,11 +14,30 @@ namespace aoe {
 
 // The element types of tensors. Types of fewer than eight bits take one byte an element in memory.
 enum class DType : uint8_t {
-  f32, f64, f16, bf16,
-  i8, i16, i32, i64, u8, u16, u32, u64,
-  boolean, string,
-  i4, u4, i2, u2,
-  f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f4e2m1,
+  f32,
+  f64,
+  f16,
+  bf16,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean,
+  string,
+  i4,
+  u4,
+  i2,
+  u2,
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  f8e8m0,
+  f4e2m1,
 };
 
 enum class DKind : uint8_t { floating, signed_int, unsigned_int, boolean, string };

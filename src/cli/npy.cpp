@@ -56,7 +56,7 @@ Shape shape_in(std::string_view text) {
 std::string code_of(DType dtype) {
   const DTypeInfo& type = info(dtype);
   const bool known = dtype <= DType::boolean && dtype != DType::bf16;
-  const char kind = !known                            ? 'V'
+  const char kind = !known                             ? 'V'
                     : type.kind == DKind::floating     ? 'f'
                     : type.kind == DKind::signed_int   ? 'i'
                     : type.kind == DKind::unsigned_int ? 'u'
@@ -95,13 +95,15 @@ Tensor strings_from(Shape shape, std::string_view code, std::string_view data) {
       std::memcpy(&c, field.data(), 4);
       if (c == 0) break;
       if (c < 0x80) texts[i] += static_cast<char>(c);
-      else if (c < 0x800) texts[i] += {static_cast<char>(0xc0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
+      else if (c < 0x800)
+        texts[i] += {static_cast<char>(0xc0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
       else if (c < 0x10000) {
         texts[i] += {static_cast<char>(0xe0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)),
                      static_cast<char>(0x80 | (c & 63))};
       } else {
-        texts[i] += {static_cast<char>(0xf0 | (c >> 18 & 7)), static_cast<char>(0x80 | (c >> 12 & 63)),
-                     static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
+        texts[i] +=
+            {static_cast<char>(0xf0 | (c >> 18 & 7)), static_cast<char>(0x80 | (c >> 12 & 63)),
+             static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
       }
     }
   }
@@ -173,7 +175,8 @@ std::string npy_bytes(const Tensor& tensor) {
       data.append(width - texts[i].size(), '\0');
     }
   } else {
-    code = fmt::format("{}{}", info(tensor.dtype()).bytes == 1 ? '|' : '<', code_of(tensor.dtype()));
+    code =
+        fmt::format("{}{}", info(tensor.dtype()).bytes == 1 ? '|' : '<', code_of(tensor.dtype()));
     data.assign(reinterpret_cast<const char*>(tensor.raw()), static_cast<size_t>(tensor.bytes()));
   }
   std::string header =
@@ -208,8 +211,8 @@ std::map<std::string, Tensor> read_npz(const std::filesystem::path& file,
     const std::string name = entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry;
     const auto known = expected.find(name);
     try {
-      arrays[name] = parse(bytes, known == expected.end() ? std::nullopt
-                                                          : std::optional(known->second));
+      arrays[name] =
+          parse(bytes, known == expected.end() ? std::nullopt : std::optional(known->second));
     } catch (const Error& error) {
       throw error.within(fmt::format("array '{}' in '{}'", name, file.string()));
     }

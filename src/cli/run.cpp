@@ -53,16 +53,17 @@ std::map<std::string, Value> read_inputs(const std::vector<std::string>& inputs,
   for (const std::string& input : inputs) {
     const size_t equals = input.find('=');
     if (equals == std::string::npos) {
-      require(input.ends_with(".npz"), "--input '{}': a .npy file needs the name of its input: "
-              "--input name={}", input, input);
+      require(input.ends_with(".npz"),
+              "--input '{}': a .npy file needs the name of its input: "
+              "--input name={}",
+              input, input);
       for (auto& [name, tensor] : read_npz(input, expected)) feeds[name] = std::move(tensor);
       continue;
     }
     const std::string name = input.substr(0, equals);
     const auto known = expected.find(name);
-    feeds[name] = read_npy(input.substr(equals + 1), known == expected.end()
-                                                         ? std::nullopt
-                                                         : std::optional(known->second));
+    feeds[name] = read_npy(input.substr(equals + 1),
+                           known == expected.end() ? std::nullopt : std::optional(known->second));
   }
   return feeds;
 }
@@ -88,9 +89,10 @@ std::map<std::string, Value> random_inputs(const LoadedModel& model, uint32_t se
   std::map<std::string, Value> feeds;
   for (const Port& port : model.inputs()) {
     if (port.type.kind == ValueType::Kind::optional) continue;
-    require(port.type.is_static(),
-            "input '{}' is {}: fix its shape with --input_shape \"{}:...\", or give it with --input",
-            port.name, port.describe(), port.name);
+    require(
+        port.type.is_static(),
+        "input '{}' is {}: fix its shape with --input_shape \"{}:...\", or give it with --input",
+        port.name, port.describe(), port.name);
     try {
       feeds[port.name] = random_tensor(port.type.tensor(), random);
     } catch (const Error& error) {
@@ -142,8 +144,8 @@ void run_loaded(const LoadedModel& model, const RunOptions& options) {
 }
 
 void run(const RunOptions& options) {
-  const LoadedModel model = LoadedModel::from_file(
-      options.model, {parse_shapes(options.input_shape), options.threads});
+  const LoadedModel model =
+      LoadedModel::from_file(options.model, {parse_shapes(options.input_shape), options.threads});
   try {
     run_loaded(model, options);
   } catch (const Error& error) {

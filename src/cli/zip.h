@@ -13,6 +13,7 @@ void require_file(const std::filesystem::path& file);
 std::map<std::string, std::string> read_zip(const std::filesystem::path& file);
 
 // Entries are stored, not compressed, as numpy's savez does.
-void write_zip(const std::filesystem::path& file, const std::map<std::string, std::string>& entries);
+void write_zip(const std::filesystem::path& file,
+               const std::map<std::string, std::string>& entries);
 
 }  // namespace aoe

@@ -23,8 +23,8 @@ struct Interval {
   bool within(const Interval& other) const { return low >= other.low && high <= other.high; }
 };
 
-// Where an integer expression's values lie, given the axes' extents (all at least 1). Nothing when it
-// depends on loaded values.
+// Where an integer expression's values lie, given the axes' extents (all at least 1). Nothing when
+// it depends on loaded values.
 std::optional<Interval> interval_of(const Expr& index, const Shape& extents);
 
 }  // namespace aoe

@@ -54,8 +54,9 @@ Tensor padded(const PaddedCopy& copy, const Tensor& tensor) {
   return dispatch(type.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     Tensor result(type);
-    const T outside = is_float(type.dtype) ? static_cast<T>(static_cast<float>(copy.outside->number))
-                                           : static_cast<T>(copy.outside->id);
+    const T outside = is_float(type.dtype)
+                          ? static_cast<T>(static_cast<float>(copy.outside->number))
+                          : static_cast<T>(copy.outside->id);
     T* to = result.data<T>();
     std::fill_n(to, result.count(), outside);
     const size_t rank = copy.extent.size();
@@ -181,9 +182,8 @@ class StageRun {
       if (original >= stage_.axes.size() || !tape_.axis_is_value[original]) continue;
       std::vector<int64_t>& positions = frame.positions[original];
       positions.resize(kStrip);
-      walk(start, frame.count, [&](const Shape& at, int64_t i) {
-        positions[static_cast<size_t>(i)] = at[axis];
-      });
+      walk(start, frame.count,
+           [&](const Shape& at, int64_t i) { positions[static_cast<size_t>(i)] = at[axis]; });
     }
   }
 
@@ -277,7 +277,8 @@ std::vector<Tensor> Evaluator::run(const std::vector<Tensor>& inputs, int thread
   const auto fill_views = [&] {
     for (size_t i = 0; i < workload.values.size(); ++i) {
       const int source = workload.values[i].view_of;
-      if (source < 0 || !tensors[i].empty() || tensors[static_cast<size_t>(source)].empty()) continue;
+      if (source < 0 || !tensors[i].empty() || tensors[static_cast<size_t>(source)].empty())
+        continue;
       tensors[i] = tensors[static_cast<size_t>(source)].reshaped(workload.values[i].type.shape);
     }
   };

@@ -9,8 +9,8 @@ namespace aoe {
 
 struct Tape;
 
-// The reference: runs a workload by interpreting its expressions, strip by strip. Sums of floats are
-// accumulated in f64. Right before fast; the result does not depend on the number of threads.
+// The reference: runs a workload by interpreting its expressions, strip by strip. Sums of floats
+// are accumulated in f64. Right before fast; the result does not depend on the number of threads.
 // Immutable after construction, so several threads may run it at once.
 class Evaluator {
  public:

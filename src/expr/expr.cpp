@@ -12,12 +12,11 @@ namespace {
 
 // In the order of ExprOp.
 constexpr std::array<std::string_view, 48> kNames{
-    "constant", "axis",  "load",   "arg",    "cast",        "neg",     "abs",   "sqrt",
-    "exp",      "log",   "sin",    "cos",    "tan",         "asin",    "acos",  "atan",
-    "sinh",     "cosh",  "tanh",   "asinh",  "acosh",       "atanh",   "erf",   "floor",
-    "ceil",     "round", "is_nan", "is_inf", "not",         "bit_not", "add",   "sub",
-    "mul",      "div",   "mod",    "rem",    "pow",         "min",     "max",   "eq",
-    "lt",       "le",    "and",    "or",     "xor",         "shl",     "shr",   "select"};
+    "constant", "axis",  "load", "arg",   "cast", "neg",   "abs",    "sqrt",   "exp",  "log",
+    "sin",      "cos",   "tan",  "asin",  "acos", "atan",  "sinh",   "cosh",   "tanh", "asinh",
+    "acosh",    "atanh", "erf",  "floor", "ceil", "round", "is_nan", "is_inf", "not",  "bit_not",
+    "add",      "sub",   "mul",  "div",   "mod",  "rem",   "pow",    "min",    "max",  "eq",
+    "lt",       "le",    "and",  "or",    "xor",  "shl",   "shr",    "select"};
 static_assert(kNames.size() == static_cast<size_t>(ExprOp::select) + 1);
 
 bool gives_bool(ExprOp op) {

@@ -17,18 +17,48 @@ enum class ExprOp : uint8_t {
   load,      // an element of a tensor; its index is any integer expression
   arg,       // an accumulator: an operand of a reducer's combine, or its final value
   cast,
-  neg, abs, sqrt, exp, log, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh,
-  asinh, acosh, atanh, erf, floor, ceil, round,  // round: half to even
-  is_nan, is_inf, logical_not, bit_not,
-  add, sub, mul,
+  neg,
+  abs,
+  sqrt,
+  exp,
+  log,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  asinh,
+  acosh,
+  atanh,
+  erf,
+  floor,
+  ceil,
+  round,  // round: half to even
+  is_nan,
+  is_inf,
+  logical_not,
+  bit_not,
+  add,
+  sub,
+  mul,
   div,  // of integers: towards zero; by zero: zero
   mod,  // sign of the divisor, as Python's %
   rem,  // sign of the dividend, as C's fmod
   pow,
-  min, max,  // NaN if either is
-  eq, lt, le,
-  bit_and, bit_or, bit_xor,  // of bools: logic
-  shl, shr,
+  min,
+  max,  // NaN if either is
+  eq,
+  lt,
+  le,
+  bit_and,
+  bit_or,
+  bit_xor,  // of bools: logic
+  shl,
+  shr,
   select,  // condition ? a : b; only the chosen side's loads need be in bounds
 };
 
@@ -89,17 +119,17 @@ Expr lowest(DType dtype);
 Expr highest(DType dtype);
 
 // Infix forms, each also with a plain number on either side.
-#define AOE_BINARY(function, which)                                                   \
-  inline Expr function(const Expr& a, const Expr& b) { return binary(which, a, b); }  \
-  template <typename T>                                                               \
-    requires std::is_arithmetic_v<T>                                                  \
-  Expr function(const Expr& a, T b) {                                                 \
-    return binary(which, a, number_like(a, b));                                       \
-  }                                                                                   \
-  template <typename T>                                                               \
-    requires std::is_arithmetic_v<T>                                                  \
-  Expr function(T a, const Expr& b) {                                                 \
-    return binary(which, number_like(b, a), b);                                       \
+#define AOE_BINARY(function, which)                                                  \
+  inline Expr function(const Expr& a, const Expr& b) { return binary(which, a, b); } \
+  template <typename T>                                                              \
+    requires std::is_arithmetic_v<T>                                                 \
+  Expr function(const Expr& a, T b) {                                                \
+    return binary(which, a, number_like(a, b));                                      \
+  }                                                                                  \
+  template <typename T>                                                              \
+    requires std::is_arithmetic_v<T>                                                 \
+  Expr function(T a, const Expr& b) {                                                \
+    return binary(which, number_like(b, a), b);                                      \
   }
 AOE_BINARY(operator+, ExprOp::add)
 AOE_BINARY(operator-, ExprOp::sub)

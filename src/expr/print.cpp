@@ -1,6 +1,5 @@
 #include <fmt/ranges.h>
 
-
 #include "expr/workload.h"
 
 namespace aoe {
@@ -93,8 +92,8 @@ std::string stage_text(const Workload& workload, const Stage& stage) {
   };
   std::vector<std::string> outputs;
   for (const int id : stage.outputs) {
-    outputs.push_back(fmt::format(
-        "%{} {}", id, type_text(workload.values[static_cast<size_t>(id)].type)));
+    outputs.push_back(
+        fmt::format("%{} {}", id, type_text(workload.values[static_cast<size_t>(id)].type)));
   }
   std::string text = fmt::format("{} = ", fmt::join(outputs, ", "));
   if (!stage.reducer) return text + list(stage.results);
@@ -115,8 +114,8 @@ std::string stage_text(const Workload& workload, const Stage& stage) {
 std::string to_string(const Workload& workload) {
   std::string text;
   for (const int id : workload.inputs) {
-    text += fmt::format("in %{} {}\n", id,
-                        type_text(workload.values[static_cast<size_t>(id)].type));
+    text +=
+        fmt::format("in %{} {}\n", id, type_text(workload.values[static_cast<size_t>(id)].type));
   }
   // Views and constants come first, whichever stage makes or uses them.
   for (size_t i = 0; i < workload.values.size(); ++i) {

@@ -103,8 +103,7 @@ bool Compiler::has_unchecked_load(const Expr& expr) {
 std::vector<Instr>& Compiler::list_of(const Expr& expr, Mode mode) {
   if (part_ == Part::results) return tape_.finish;
   // A guard may vary in the reduction even where what it guards does not; a select of both varies.
-  const bool inner =
-      part_ == Part::combination || mode.guard_varies || varies_in_reduction(expr);
+  const bool inner = part_ == Part::combination || mode.guard_varies || varies_in_reduction(expr);
   return inner ? tape_.inner : tape_.outer;
 }
 
@@ -115,8 +114,10 @@ void Compiler::compile_reduction(const Reducer& reducer) {
   for (const Expr& identity : reducer.identity) {
     const RegClass type = class_of(identity.dtype(), wide);
     const int accumulator = fresh();
-    add(tape_.restart, {.run = constant_instruction(type), .dst = accumulator,
-                        .integer = identity->id, .number = identity->number});
+    add(tape_.restart, {.run = constant_instruction(type),
+                        .dst = accumulator,
+                        .integer = identity->id,
+                        .number = identity->number});
     accumulators.push_back(accumulator);
   }
   const bool nothing = element_count(stage_.reduce_axes) == 0;
@@ -142,10 +143,10 @@ void Compiler::compile_reduction(const Reducer& reducer) {
     const DType dtype = reducer.identity[static_cast<size_t>(i)].dtype();
     const RegClass from = class_of(dtype, wide);
     const int reg = accumulators[static_cast<size_t>(i)];
-    const int plain = from == reg_class(dtype)
-                          ? reg
-                          : add(tape_.finish, {.run = convert_instruction(from, reg_class(dtype)),
-                                               .a = reg});
+    const int plain =
+        from == reg_class(dtype)
+            ? reg
+            : add(tape_.finish, {.run = convert_instruction(from, reg_class(dtype)), .a = reg});
     arguments_[i] = narrowed(tape_.finish, plain, dtype, narrow());
   }
 }
@@ -161,8 +162,8 @@ bool Compiler::compile_multiply_add(const Reducer& reducer, int accumulator) {
   const auto load_x = strided(x, true);
   const auto load_y = strided(y, true);
   if (!load_x || !load_y) return false;
-  add(tape_.inner, {.run = multiply_add_instruction(), .dst = accumulator, .a = *load_x,
-                    .b = *load_y});
+  add(tape_.inner,
+      {.run = multiply_add_instruction(), .dst = accumulator, .a = *load_x, .b = *load_y});
   return true;
 }
 
@@ -178,13 +179,13 @@ int Compiler::emit(const Expr& expr, Mode mode) {
   const RegClass type = class_of(expr.dtype(), mode);
   switch (expr->op) {
     case ExprOp::constant:
-      return add(tape_.setup, {.run = constant_instruction(type), .integer = expr->id,
-                               .number = expr->number});
+      return add(tape_.setup,
+                 {.run = constant_instruction(type), .integer = expr->id, .number = expr->number});
     case ExprOp::axis: {
       const bool reduced = expr->id >= tape_.out_rank;
       if (!reduced) tape_.axis_is_value[static_cast<size_t>(expr->id)] = true;
       return add(list_of(expr, mode), {.run = axis_instruction(reduced),
-                                 .integer = reduced ? expr->id - tape_.out_rank : expr->id});
+                                       .integer = reduced ? expr->id - tape_.out_rank : expr->id});
     }
     case ExprOp::load: return emit_load(expr, mode);
     case ExprOp::cast: return emit_cast(expr, mode);
@@ -215,16 +216,18 @@ int Compiler::emit_select(const Expr& expr, Mode mode) {
       guard = add(list, {.run = unary_instruction(ExprOp::logical_not, RegClass::i64), .a = guard});
     }
     if (mode.guard >= 0) {
-      guard = add(list, {.run = binary_instruction(ExprOp::bit_and, RegClass::i64), .a = guard,
-                         .b = mode.guard});
+      guard = add(
+          list,
+          {.run = binary_instruction(ExprOp::bit_and, RegClass::i64), .a = guard, .b = mode.guard});
     }
     const bool varies = mode.guard_varies || varies_in_reduction(expr->operands[0]);
     return value_of(arm, {mode.wide, guard, varies});
   };
   const int a = side(expr->operands[1], true);
   const int b = side(expr->operands[2], false);
-  return add(list, {.run = select_instruction(class_of(expr.dtype(), mode)), .a = condition,
-                    .b = a, .c = b});
+  return add(
+      list,
+      {.run = select_instruction(class_of(expr.dtype(), mode)), .a = condition, .b = a, .c = b});
 }
 
 int Compiler::emit_cast(const Expr& expr, Mode mode) {
@@ -234,8 +237,8 @@ int Compiler::emit_cast(const Expr& expr, Mode mode) {
   const RegClass from_class = class_of(from.dtype(), mode);
   if (expr.dtype() == DType::boolean) {
     const int zero = add(tape_.setup, {.run = constant_instruction(from_class)});
-    const int equal = add(list, {.run = binary_instruction(ExprOp::eq, from_class), .a = reg,
-                                 .b = zero});
+    const int equal =
+        add(list, {.run = binary_instruction(ExprOp::eq, from_class), .a = reg, .b = zero});
     return add(list, {.run = unary_instruction(ExprOp::logical_not, RegClass::i64), .a = equal});
   }
   if (const Instr::Run run = mode.wide ? nullptr : round_instruction(from_class, expr.dtype())) {
@@ -315,9 +318,8 @@ std::optional<int> Compiler::padded_copy(const Expr& load, const std::vector<Int
   copy.value = static_cast<int>(load->id);
   copy.outside = outside;
   const int64_t size = workload_.values[static_cast<size_t>(load->id)].type.count();
-  const int64_t limit = std::max(kPaddedSmall, size > (int64_t{1} << 60) / kPaddedGrowth
-                                                   ? size
-                                                   : size * kPaddedGrowth);
+  const int64_t limit = std::max(
+      kPaddedSmall, size > (int64_t{1} << 60) / kPaddedGrowth ? size : size * kPaddedGrowth);
   int64_t count = 1;
   for (const Interval& range : ranges) {
     copy.low.push_back(range.low);

@@ -27,18 +27,18 @@ RegClass reg_class(DType dtype);
 
 // A load that walks memory with strides.
 struct StridedLoad {
-  int value = 0;                      // which tensor
+  int value = 0;  // which tensor
   DType dtype = DType::f32;
-  int64_t origin = 0;                 // element at the point where all axes are 0
-  std::vector<int64_t> out_strides;   // for each output axis
+  int64_t origin = 0;                // element at the point where all axes are 0
+  std::vector<int64_t> out_strides;  // for each output axis
   std::vector<int64_t> reduce_strides;
-  int padded = -1;                    // reads this padded copy of the tensor instead
+  int padded = -1;  // reads this padded copy of the tensor instead
 };
 
 // A tensor with the margins that out-of-bounds loads see, made before the stage runs.
 struct PaddedCopy {
   int value = 0;
-  Shape low;     // index of the copy's first element along each axis; may be negative
+  Shape low;  // index of the copy's first element along each axis; may be negative
   Shape extent;
   Expr outside;  // constant
 };
@@ -53,10 +53,10 @@ struct Instr {
   int a = -1;
   int b = -1;
   int c = -1;
-  int load = -1;          // strided loads
+  int load = -1;  // strided loads
   int64_t integer = 0;
   double number = 0;
-  int value = -1;         // checked loads: the tensor, its index registers, the value outside
+  int value = -1;  // checked loads: the tensor, its index registers, the value outside
   std::vector<int> index = {};
   DType dtype = DType::f32;
 };
@@ -109,7 +109,8 @@ Instr::Run unary_instruction(ExprOp op, RegClass type);
 Instr::Run binary_instruction(ExprOp op, RegClass type);
 Instr::Run select_instruction(RegClass type);
 Instr::Run convert_instruction(RegClass from, RegClass to);
-Instr::Run narrow_instruction(DType dtype);  // rounds or wraps a register to a narrower type; or null
+Instr::Run narrow_instruction(
+    DType dtype);  // rounds or wraps a register to a narrower type; or null
 Instr::Run round_instruction(RegClass from, DType to);  // to a small float; or null
 Instr::Run constant_instruction(RegClass type);
 Instr::Run axis_instruction(bool reduced);

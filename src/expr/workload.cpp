@@ -27,8 +27,8 @@ class Verifier {
     const auto id = static_cast<size_t>(load->id);
     require(id < workload_.values.size(), "a load of value {}, which does not exist", id);
     const TensorType& type = workload_.values[id].type;
-    require(static_cast<size_t>(load->rank) == type.shape.size(),
-            "an index of {} numbers into {}", load->rank, to_string(type));
+    require(static_cast<size_t>(load->rank) == type.shape.size(), "an index of {} numbers into {}",
+            load->rank, to_string(type));
     const bool has_outside = load->operands.size() > static_cast<size_t>(load->rank);
     if (has_outside || guarded) return;
     for (size_t i = 0; i < type.shape.size(); ++i) {

@@ -44,13 +44,14 @@ struct Stage {
   Shape extents() const;
 };
 
-// A chain of stages over numbered values: what an operator, or several fused ones, computes, without
-// names. Everything that runs it (the reference evaluator, generated code) starts from here.
+// A chain of stages over numbered values: what an operator, or several fused ones, computes,
+// without names. Everything that runs it (the reference evaluator, generated code) starts from
+// here.
 struct Workload {
   struct Value {
     TensorType type;
-    int view_of = -1;         // the same elements as that value, in another shape
-    Tensor constant;          // known contents
+    int view_of = -1;  // the same elements as that value, in another shape
+    Tensor constant;   // known contents
   };
 
   std::vector<Value> values;

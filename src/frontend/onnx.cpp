@@ -40,9 +40,10 @@ constexpr std::string_view kNotParsed =
 }  // namespace
 
 Graph parse_onnx(std::span<const std::byte> bytes) {
-  require(bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max()),
-          "{} bytes are more than a model file can have (2 GB); weights can be kept as external data",
-          bytes.size());
+  require(
+      bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max()),
+      "{} bytes are more than a model file can have (2 GB); weights can be kept as external data",
+      bytes.size());
   require(!bytes.empty(), "it is empty");
   onnx::ModelProto proto;
   require(proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), "{}", kNotParsed);

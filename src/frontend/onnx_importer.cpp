@@ -12,8 +12,18 @@ constexpr int64_t kMaxNodes = 1'000'000;
 
 // AttributeProto.AttributeType
 enum AttributeType {
-  kNone = 0, kFloat = 1, kInt = 2, kString = 3, kTensor = 4, kGraph = 5, kFloats = 6, kInts = 7,
-  kStrings = 8, kTensors = 9, kSparseTensor = 11, kType = 13,
+  kNone = 0,
+  kFloat = 1,
+  kInt = 2,
+  kString = 3,
+  kTensor = 4,
+  kGraph = 5,
+  kFloats = 6,
+  kInts = 7,
+  kStrings = 8,
+  kTensors = 9,
+  kSparseTensor = 11,
+  kType = 13,
 };
 
 // Files of the first versions do not say the type.
@@ -29,9 +39,7 @@ int type_of(const onnx::AttributeProto& proto) {
   return proto.f() != 0 ? kFloat : kInt;
 }
 
-std::string standard_domain(const std::string& domain) {
-  return domain == "ai.onnx" ? "" : domain;
-}
+std::string standard_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 std::string known_alternatives(std::string_view domain, std::string_view type) {
   for (const OpDef* def : all_operators()) {
@@ -46,8 +54,8 @@ std::string known_alternatives(std::string_view domain, std::string_view type) {
 }  // namespace
 
 int OnnxImporter::add_value(const std::string& name) {
-  graph_.values.push_back({.name = checked_name(name, "a value"), .type = {}, .constant = {},
-                           .dims = std::nullopt});
+  graph_.values.push_back(
+      {.name = checked_name(name, "a value"), .type = {}, .constant = {}, .dims = std::nullopt});
   return static_cast<int>(graph_.values.size()) - 1;
 }
 
@@ -179,10 +187,10 @@ void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodePr
   auto& calls = model_.calls;
   require(std::find(calls.begin(), calls.end(), &function) == calls.end(),
           "function {} calls itself", function.name());
-  require(call.input_size() <= function.input_size() &&
-              call.output_size() <= function.output_size(),
-          "function {} takes {} inputs and gives {} outputs, not {} and {}", function.name(),
-          function.input_size(), function.output_size(), call.input_size(), call.output_size());
+  require(
+      call.input_size() <= function.input_size() && call.output_size() <= function.output_size(),
+      "function {} takes {} inputs and gives {} outputs, not {} and {}", function.name(),
+      function.input_size(), function.output_size(), call.input_size(), call.output_size());
   OpsetMap opsets;
   for (const auto& entry : function.opset_import()) {
     opsets[standard_domain(entry.domain())] = static_cast<int>(entry.version());
@@ -192,14 +200,15 @@ void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodePr
                                              function.attribute_proto().end());
   for (auto& attribute : defaults) attributes[attribute.name()] = &attribute;
   for (auto& attribute : *call.mutable_attribute()) {
-    if (onnx::AttributeProto* found = resolved(attribute, scope)) attributes[attribute.name()] = found;
+    if (onnx::AttributeProto* found = resolved(attribute, scope))
+      attributes[attribute.name()] = found;
   }
   Scope inside;
   inside.opsets = &opsets;
   inside.call = &attributes;
   inside.is_function = true;
-  inside.prefix = fmt::format("{}{}/", scope.prefix,
-                              call.name().empty() ? function.name() : call.name());
+  inside.prefix =
+      fmt::format("{}{}/", scope.prefix, call.name().empty() ? function.name() : call.name());
   for (int i = 0; i < function.input_size(); ++i) {
     const int id = i < call.input_size() ? use(call.input(i), scope) : -1;
     // An input left out has a name inside that means nothing.

@@ -15,8 +15,11 @@ using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 bool is_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3
-                          : lead >> 3 == 30 ? 4 : 0;
+    const size_t length = lead < 0x80       ? 1
+                          : lead >> 5 == 6  ? 2
+                          : lead >> 4 == 14 ? 3
+                          : lead >> 3 == 30 ? 4
+                                            : 0;
     if (length == 0 || i + length > text.size()) return false;
     for (size_t j = 1; j < length; ++j) {
       if (static_cast<unsigned char>(text[i + j]) >> 6 != 2) return false;
@@ -132,12 +135,10 @@ void read_type(const onnx::TypeProto& proto, GraphValue& value) {
       return;
     }
     case onnx::TypeProto::kSequenceType:
-      value.type =
-          ValueType::sequence_of(read_value_type(proto.sequence_type().elem_type()).dtype);
+      value.type = ValueType::sequence_of(read_value_type(proto.sequence_type().elem_type()).dtype);
       return;
     case onnx::TypeProto::kOptionalType:
-      value.type =
-          ValueType::optional_of(read_value_type(proto.optional_type().elem_type()).dtype);
+      value.type = ValueType::optional_of(read_value_type(proto.optional_type().elem_type()).dtype);
       return;
     case onnx::TypeProto::kMapType: fail("maps are not supported");
     case onnx::TypeProto::kSparseTensorType: fail("sparse tensors are not supported as inputs");

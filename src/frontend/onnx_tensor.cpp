@@ -72,8 +72,8 @@ Tensor from_field(const TensorType& type, const Field& field) {
   const int bits = bits_in_file(type.dtype);
   const bool packed = bits < 8;
   const int64_t needed = packed ? ceil_div(checked_mul(type.count(), bits), 8) : type.count();
-  require(field.size() == needed, "{} needs {} data entries, {} are there", to_string(type),
-          needed, field.size());
+  require(field.size() == needed, "{} needs {} data entries, {} are there", to_string(type), needed,
+          field.size());
   if (packed) {
     std::string bytes;
     for (const auto entry : field) bytes.push_back(static_cast<char>(entry));
@@ -165,11 +165,13 @@ Tensor OnnxTensorReader::read(onnx::TensorProto& proto) const {
   }
   const int fields = (proto.raw_data().empty() ? 0 : 1) + (proto.float_data_size() > 0 ? 1 : 0) +
                      (proto.int32_data_size() > 0 ? 1 : 0) + (proto.int64_data_size() > 0 ? 1 : 0) +
-                     (proto.double_data_size() > 0 ? 1 : 0) + (proto.uint64_data_size() > 0 ? 1 : 0);
+                     (proto.double_data_size() > 0 ? 1 : 0) +
+                     (proto.uint64_data_size() > 0 ? 1 : 0);
   require(fields <= 1, "its data is in {} fields at once", fields);
   if (proto.data_location() == kExternal) return read_external(proto, type);
   if (!proto.raw_data().empty()) {
-    return from_bytes(type, std::make_shared<const std::string>(std::move(*proto.mutable_raw_data())));
+    return from_bytes(type,
+                      std::make_shared<const std::string>(std::move(*proto.mutable_raw_data())));
   }
   return from_fields(proto, type);
 }

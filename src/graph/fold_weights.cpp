@@ -19,7 +19,8 @@ struct ChannelAffine {
 const Tensor* float_constant(const Graph& graph, const Node& node, size_t input) {
   if (input >= node.inputs.size() || node.inputs[input] < 0) return nullptr;
   const Tensor& tensor = graph.value(node.inputs[input]).constant;
-  const bool fits = !tensor.empty() && (tensor.dtype() == DType::f32 || tensor.dtype() == DType::f64);
+  const bool fits =
+      !tensor.empty() && (tensor.dtype() == DType::f32 || tensor.dtype() == DType::f64);
   return fits ? &tensor : nullptr;
 }
 

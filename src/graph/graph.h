@@ -25,7 +25,7 @@ std::string to_string(const Dim& dim);
 struct GraphValue {
   std::string name;
   ValueType type;
-  Tensor constant;                      // contents, if they are fixed
+  Tensor constant;                       // contents, if they are fixed
   std::optional<std::vector<Dim>> dims;  // as declared; for inputs and outputs of a model
 
   bool is_constant() const { return !constant.empty(); }

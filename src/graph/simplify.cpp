@@ -45,9 +45,8 @@ class Folder {
 
   // Outer values that are known need not be handed to a body in each run.
   void embed_constants(Body& body) {
-    const bool any = std::any_of(body.captured.begin(), body.captured.end(), [&](int id) {
-      return graph_.value(id).is_constant();
-    });
+    const bool any = std::any_of(body.captured.begin(), body.captured.end(),
+                                 [&](int id) { return graph_.value(id).is_constant(); });
     if (!any) return;
     auto copy = std::make_shared<Graph>(*body.graph);
     const size_t declared = copy->inputs.size() - body.captured.size();

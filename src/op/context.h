@@ -78,7 +78,7 @@ class OpContext : public Builder {
   const T* find_attr(std::string_view name) const;
 
   const OpCall& call_;
-  mutable int asked_ = 0;  // inputs up to here have been asked about
+  mutable int asked_ = 0;                      // inputs up to here have been asked about
   std::vector<std::optional<Operand>> bound_;  // operands already made, by input
   std::vector<int> operands_;
   std::vector<Operand> results_;

@@ -24,20 +24,18 @@ struct Align {
 };
 
 Side side_of(Builder& b, const Operand& rois, const Align& align, int64_t first, int64_t bins) {
-  const std::vector<Operand> results =
-      b.compute_all({rois.shape[0]}, [&](const Axes& out) {
-        const auto edge = [&](int64_t column) {
-          const Expr e = cast(align.type, rois({out[0], Expr::integer(DType::i64, column)}));
-          return align.half_pixel ? e * align.scale - 0.5 : e * align.scale;
-        };
-        const Expr begin = edge(first);
-        const Expr extent = edge(first + 2) - begin;
-        const Expr bin = (align.half_pixel ? extent : max(extent, 1)) / bins;
-        const Expr samples = align.sampling_ratio > 0
-                                 ? Expr::integer(DType::i64, align.sampling_ratio)
-                                 : max(cast(DType::i64, ceil(bin)), 0);
-        return std::vector{begin, bin, samples};
-      });
+  const std::vector<Operand> results = b.compute_all({rois.shape[0]}, [&](const Axes& out) {
+    const auto edge = [&](int64_t column) {
+      const Expr e = cast(align.type, rois({out[0], Expr::integer(DType::i64, column)}));
+      return align.half_pixel ? e * align.scale - 0.5 : e * align.scale;
+    };
+    const Expr begin = edge(first);
+    const Expr extent = edge(first + 2) - begin;
+    const Expr bin = (align.half_pixel ? extent : max(extent, 1)) / bins;
+    const Expr samples = align.sampling_ratio > 0 ? Expr::integer(DType::i64, align.sampling_ratio)
+                                                  : max(cast(DType::i64, ceil(bin)), 0);
+    return std::vector{begin, bin, samples};
+  });
   return {results[0], results[1], results[2]};
 }
 
@@ -66,8 +64,9 @@ Sample sample_at(const Side& side, const Expr& region, const Expr& bin, const Ex
                  int64_t extent) {
   const Expr length = side.bin({region});
   const Expr count = side.samples({region});
-  const Expr at = side.begin({region}) + cast(length.dtype(), bin) * length +
-                  (cast(length.dtype(), which) + 0.5) * length / cast(length.dtype(), max(count, 1));
+  const Expr at =
+      side.begin({region}) + cast(length.dtype(), bin) * length +
+      (cast(length.dtype(), which) + 0.5) * length / cast(length.dtype(), max(count, 1));
   const Expr kept = clamp(at, number_like(at, 0), number_like(at, extent - 1));
   const Expr below = floor(kept);
   const Expr low = cast(DType::i64, below);
@@ -192,9 +191,10 @@ Tensor max_pooled(const Tensor& x, const Tensor& rois, const Pooled& pooled) {
 void max_roi_pool(OpContext& op) {
   const Shape& x = op.shape(0);
   const Shape& rois = op.shape(1);
-  require(x.size() == 4 && rois.size() == 2 && rois[1] == 5 && is_float(op.dtype(0)),
-          "an input of shape {} and regions of shape {}; [N, C, H, W] and [regions, 5] are expected",
-          to_string(x), to_string(rois));
+  require(
+      x.size() == 4 && rois.size() == 2 && rois[1] == 5 && is_float(op.dtype(0)),
+      "an input of shape {} and regions of shape {}; [N, C, H, W] and [regions, 5] are expected",
+      to_string(x), to_string(rois));
   const Shape shape = op.integers("pooled_shape");
   require(shape.size() == 2 && shape[0] > 0 && shape[1] > 0, "pooled_shape is {}",
           to_string(shape));

@@ -146,7 +146,8 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
     const auto& declared = outputs_[i].type.dtype;
     require(!declared || !value.type.dtype || *declared == *value.type.dtype,
             "output '{}' is declared as {}, but it is {}", outputs_[i].name,
-            declared ? aoe::name(*declared) : "", value.type.dtype ? aoe::name(*value.type.dtype) : "");
+            declared ? aoe::name(*declared) : "",
+            value.type.dtype ? aoe::name(*value.type.dtype) : "");
     if (!value.type.is_static()) continue;
     outputs_[i].type = value.type;
     outputs_[i].dims.emplace();

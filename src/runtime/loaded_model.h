@@ -15,8 +15,8 @@ namespace aoe {
 // What a caller must give to, or gets from, a model.
 struct Port {
   std::string name;
-  ValueType type;                         // shape only when all dimensions are fixed
-  std::optional<std::vector<Dim>> dims;   // tensors whose rank is known
+  ValueType type;                        // shape only when all dimensions are fixed
+  std::optional<std::vector<Dim>> dims;  // tensors whose rank is known
 
   // "float32[batch, 3, 224, 224]"
   std::string describe() const;

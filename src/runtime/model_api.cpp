@@ -77,10 +77,10 @@ Result<std::map<std::string, Array>> Model::run(const std::map<std::string, Arra
     for (size_t i = 0; i < values.size(); ++i) {
       const std::string& output = state_->model.outputs()[i].name;
       require(values[i].is_tensor() && values[i].tensor().dtype() != DType::string,
-              "output '{}' is {}, which an Array cannot hold", output,
-              to_string(values[i].type()));
+              "output '{}' is {}, which an Array cannot hold", output, to_string(values[i].type()));
       const Tensor& tensor = values[i].tensor();
-      outputs[output] = {std::string(name(tensor.dtype())), tensor.shape(),
+      outputs[output] = {std::string(name(tensor.dtype())),
+                         tensor.shape(),
                          {tensor.raw(), tensor.raw() + tensor.bytes()}};
     }
     return outputs;

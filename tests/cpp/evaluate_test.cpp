@@ -86,10 +86,9 @@ TEST(Evaluate, ThreadsDoNotChangeAnyBit) {
   const auto run = [&](int threads) {
     Builder b;
     const Operand bx = b.input(x.type());
-    const Operand y = b.reduce(sum_of(DType::f32), {300, 300}, {700},
-                               [&](const Axes& o, const Axes& r) {
-                                 return bx({o[0], r[0]}) * bx({o[1], r[0]});
-                               });
+    const Operand y =
+        b.reduce(sum_of(DType::f32), {300, 300}, {700},
+                 [&](const Axes& o, const Axes& r) { return bx({o[0], r[0]}) * bx({o[1], r[0]}); });
     return elements<float>(evaluate(b, {y}, {x}, threads)[0]);
   };
   const auto one = run(1);
@@ -116,8 +115,7 @@ TEST(Evaluate, ArgMaxTakesTheFirstOrLastOfEquals) {
         arg_max_of(DType::f32, last), {2}, {4},
         [&](const Axes& o, const Axes& r) { return std::vector{bx({o[0], r[0]}), r[0]}; },
         [](const Axes&, const std::vector<Expr>& best) { return std::vector{best[1]}; });
-    EXPECT_EQ(elements<int64_t>(evaluate(b, y, {x})[0]),
-              (std::vector<int64_t>{last ? 3 : 1, 0}));
+    EXPECT_EQ(elements<int64_t>(evaluate(b, y, {x})[0]), (std::vector<int64_t>{last ? 3 : 1, 0}));
   }
 }
 
@@ -164,9 +162,8 @@ TEST(Evaluate, OnlyTheChosenSideOfASelectMustBeInBounds) {
     Builder b;
     const Operand bx = b.input(x.type());
     const Operand bi = b.input(indices.type());
-    const Operand y = b.compute(indices.shape(), [&](const Axes& i) {
-      return select(lt(bi(i), 0), -bi(i), bx({bi(i)}));
-    });
+    const Operand y = b.compute(
+        indices.shape(), [&](const Axes& i) { return select(lt(bi(i), 0), -bi(i), bx({bi(i)})); });
     return elements<int64_t>(evaluate(b, {y}, {x, indices})[0]);
   };
   EXPECT_EQ(run(ints({-7, 1})), (std::vector<int64_t>{7, 20}));

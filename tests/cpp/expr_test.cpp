@@ -57,10 +57,11 @@ TEST(Workload, PrintsAsShortText) {
   Builder b;
   const Operand x = b.input({DType::f32, {1, 8, 10}});
   const Operand w = b.input({DType::f32, {4, 8, 3}});
-  const Operand y = b.reduce(sum_of(DType::f32), {1, 4, 10}, {8, 3}, [&](const Axes& o, const Axes& r) {
-    return x.or_outside({o[0], r[0], o[2] + r[1] - 1}, Expr::constant(DType::f32, 0)) *
-           w({o[1], r[0], r[1]});
-  });
+  const Operand y =
+      b.reduce(sum_of(DType::f32), {1, 4, 10}, {8, 3}, [&](const Axes& o, const Axes& r) {
+        return x.or_outside({o[0], r[0], o[2] + r[1] - 1}, Expr::constant(DType::f32, 0)) *
+               w({o[1], r[0], r[1]});
+      });
   const Operand z = b.map(b.reshape(y, {4, 10}), [](const Expr& e) { return max(e, 0); });
   EXPECT_EQ(to_string(b.finish({z})),
             "in %0 f32[1,8,10]\n"
@@ -87,9 +88,7 @@ TEST(Workload, VerifyLetsGuardedLoadsBe) {
   EXPECT_NO_THROW(verify(b.finish({y})));
 }
 
-TEST(Expr, MixedTypesAreRefused) {
-  EXPECT_THROW(axis(0) + Expr::constant(DType::f32, 1), Error);
-}
+TEST(Expr, MixedTypesAreRefused) { EXPECT_THROW(axis(0) + Expr::constant(DType::f32, 1), Error); }
 
 }  // namespace
 }  // namespace aoe

@@ -101,8 +101,7 @@ OnnxBuilder convolution_with_tail(const std::string& type, int64_t group) {
   const int64_t rows = type == "Conv" ? 6 : 4;
   const int64_t columns = (type == "Conv" ? 4 : 6) / group;
   const Tensor weights = counting({rows, columns, 3, 3});
-  b.floats("w", weights.shape(),
-           {weights.data<float>(), weights.data<float>() + weights.count()});
+  b.floats("w", weights.shape(), {weights.data<float>(), weights.data<float>() + weights.count()});
   b.floats("bias", {6}, {1, 2, 3, 4, 5, 6});
   b.floats("scale", {6}, {1, 0.5, 2, -1, 3, 1});
   b.floats("shift", {6}, {0, 1, -1, 2, 0.5, 0});

@@ -18,7 +18,8 @@ class OnnxBuilder {
 
   onnx::GraphProto& graph() { return *model.mutable_graph(); }
 
-  static void set_type(onnx::ValueInfoProto& info, const std::vector<int64_t>& dims, int dtype = 1) {
+  static void set_type(onnx::ValueInfoProto& info, const std::vector<int64_t>& dims,
+                       int dtype = 1) {
     auto* tensor = info.mutable_type()->mutable_tensor_type();
     tensor->set_elem_type(dtype);
     tensor->mutable_shape();

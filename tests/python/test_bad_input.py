@@ -10,11 +10,12 @@ import bad_graphs
 import numpy as np
 import onnx
 import pytest
-from cli import aoe, fails
 from models.builder import serialize
 from models.resnet import ResNetConfig, resnet
 from models.weights import seeded
 from onnx_models import affine
+
+from cli import aoe, fails
 
 TINY = ResNetConfig(blocks=(1,), widths=(4,), stem_kernel=3, stem_pool=False, image=8, classes=2)
 

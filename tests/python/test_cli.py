@@ -5,9 +5,10 @@ import re
 import numpy as np
 import onnx
 import pytest
-from cli import succeeds
 from onnx_models import affine, expected_affine, model, node
 from tolerance import assert_close
+
+from cli import succeeds
 
 
 @pytest.fixture
