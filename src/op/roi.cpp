@@ -24,25 +24,28 @@ struct Align {
 };
 
 Side side_of(Builder& b, const Operand& rois, const Align& align, int64_t first, int64_t bins) {
-  const std::vector<Operand> results =
-      b.compute_all({rois.shape[0]}, [&](const Axes& out) {
-        const auto edge = [&](int64_t column) {
-          const Expr e = cast(align.type, rois({out[0], Expr::integer(DType::i64, column)}));
-          return align.half_pixel ? e * align.scale - 0.5 : e * align.scale;
-        };
-        const Expr begin = edge(first);
-        const Expr extent = edge(first + 2) - begin;
-        const Expr bin = (align.half_pixel ? extent : max(extent, 1)) / bins;
-        const Expr samples = align.sampling_ratio > 0
-                                 ? Expr::integer(DType::i64, align.sampling_ratio)
-                                 : max(cast(DType::i64, ceil(bin)), 0);
-        return std::vector{begin, bin, samples};
-      });
+  const std::vector<Operand> results = b.compute_all({rois.shape[0]}, [&](const Axes& out) {
+    const auto edge = [&](int64_t column) {
+      const Expr e = cast(align.type, rois({out[0], Expr::integer(DType::i64, column)}));
+      return align.half_pixel ? e * align.scale - 0.5 : e * align.scale;
+    };
+    const Expr begin = edge(first);
+    const Expr extent = edge(first + 2) - begin;
+    const Expr bin = (align.half_pixel ? extent : max(extent, 1)) / bins;
+    const Expr samples = align.sampling_ratio > 0 ? Expr::integer(DType::i64, align.sampling_ratio)
+                                                  : max(cast(DType::i64, ceil(bin)), 0);
+    return std::vector{begin, bin, samples};
+  });
   return {results[0], results[1], results[2]};
 }
 
+// Beyond this a region or an attribute is absurd, and its samples would take for ever.
+constexpr int64_t kMostSamples = 4096;
+
 // The most samples that any bin takes: known from the attribute, else from the regions.
 int64_t most_samples(const OpContext& op, const Align& align, int64_t first, int64_t bins) {
+  require(align.sampling_ratio <= kMostSamples, "sampling_ratio is {}; {} is the most",
+          align.sampling_ratio, kMostSamples);
   if (align.sampling_ratio > 0) return align.sampling_ratio;
   const std::vector<double> rois = op.tensor(1).to_doubles();
   double most = 1;
@@ -50,7 +53,8 @@ int64_t most_samples(const OpContext& op, const Align& align, int64_t first, int
     most = std::max(most, std::abs(rois[i + first + 2] - rois[i + first]));
   }
   const double bin = most * std::abs(align.scale) / static_cast<double>(bins);
-  require(bin < 1e6, "a region as long as {} takes too many samples", most);
+  require(bin < kMostSamples, "a region as long as {} takes more than {} samples", most,
+          kMostSamples);
   return static_cast<int64_t>(std::ceil(bin)) + 1;
 }
 
@@ -66,8 +70,9 @@ Sample sample_at(const Side& side, const Expr& region, const Expr& bin, const Ex
                  int64_t extent) {
   const Expr length = side.bin({region});
   const Expr count = side.samples({region});
-  const Expr at = side.begin({region}) + cast(length.dtype(), bin) * length +
-                  (cast(length.dtype(), which) + 0.5) * length / cast(length.dtype(), max(count, 1));
+  const Expr at =
+      side.begin({region}) + cast(length.dtype(), bin) * length +
+      (cast(length.dtype(), which) + 0.5) * length / cast(length.dtype(), max(count, 1));
   const Expr kept = clamp(at, number_like(at, 0), number_like(at, extent - 1));
   const Expr below = floor(kept);
   const Expr low = cast(DType::i64, below);
@@ -192,9 +197,10 @@ Tensor max_pooled(const Tensor& x, const Tensor& rois, const Pooled& pooled) {
 void max_roi_pool(OpContext& op) {
   const Shape& x = op.shape(0);
   const Shape& rois = op.shape(1);
-  require(x.size() == 4 && rois.size() == 2 && rois[1] == 5 && is_float(op.dtype(0)),
-          "an input of shape {} and regions of shape {}; [N, C, H, W] and [regions, 5] are expected",
-          to_string(x), to_string(rois));
+  require(
+      x.size() == 4 && rois.size() == 2 && rois[1] == 5 && is_float(op.dtype(0)),
+      "an input of shape {} and regions of shape {}; [N, C, H, W] and [regions, 5] are expected",
+      to_string(x), to_string(rois));
   const Shape shape = op.integers("pooled_shape");
   require(shape.size() == 2 && shape[0] > 0 && shape[1] > 0, "pooled_shape is {}",
           to_string(shape));
