@@ -9,7 +9,7 @@ namespace aoe {
 // How channels are divided: each group of output channels sees its own group of input channels.
 struct Groups {
   int64_t count;
-  int64_t inputs;   // channels in a group
+  int64_t inputs;  // channels in a group
   int64_t outputs;
 
   // [batch, channels, ...] as [batch, group, channels in it, ...]; unchanged where there is one

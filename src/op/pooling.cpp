@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "op/common.h"
 #include "op/families.h"
 #include "op/joined.h"
 #include "op/window.h"
@@ -18,10 +19,6 @@ Window seeing_window(const OpContext& op) { return pooling_window(op).without_bl
 Axes index_at(const Window& window, const Axes& out, const Axes& in) {
   return joined(Axes{out[0], out[1]}, window.positions(std::span(out).subspan(2), in));
 }
-
-// Sums and powers of narrow floats may leave their range before a division or root brings them
-// back.
-DType wide_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 Shape pooled_shape(const OpContext& op, const Window& window) {
   return joined(Shape{op.shape(0)[0], op.shape(0)[1]}, window.output);

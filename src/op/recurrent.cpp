@@ -29,11 +29,10 @@ void rnn(OpContext& op) {
   for (const Direction& direction : layer.directions()) {
     const Activation f = part_for(activations, direction, 1)[0];
     const auto step = [&](int64_t time, const State& before) -> State {
-      const Operand hidden = layer.product(before[0], direction, 0, 1,
-                                           [&](const Axes& o, const Expr& sum) {
-                                             return f(sum + direction.inputs({at_time(time), o[0],
-                                                                              o[1], o[2]}));
-                                           });
+      const Operand hidden =
+          layer.product(before[0], direction, 0, 1, [&](const Axes& o, const Expr& sum) {
+            return f(sum + direction.inputs({at_time(time), o[0], o[1], o[2]}));
+          });
       return {op.reshape(hidden, layer.state_shape())};
     };
     results.push_back(layer.run(direction, {layer.initial(kInitialHidden, direction)}, step));
@@ -58,8 +57,8 @@ void gru(OpContext& op) {
 
     const auto reset_last = [&](int64_t time, const State& before) -> State {
       const Operand& hidden = before[0];
-      const Operand sums = layer.product(hidden, direction, 0, 3,
-                                         [](const Axes&, const Expr& sum) { return sum; });
+      const Operand sums =
+          layer.product(hidden, direction, 0, 3, [](const Axes&, const Expr& sum) { return sum; });
       return {op.compute(layer.state_shape(), [&](const Axes& o) {
         const auto sum = [&](int64_t which) { return sums({o[0], gate(which), o[1]}); };
         const auto input = [&](int64_t which) {
@@ -72,8 +71,8 @@ void gru(OpContext& op) {
     };
     const auto reset_first = [&](int64_t time, const State& before) -> State {
       const Operand& hidden = before[0];
-      const Operand gates = layer.product(
-          hidden, direction, 0, 2, [&](const Axes& o, const Expr& sum) {
+      const Operand gates =
+          layer.product(hidden, direction, 0, 2, [&](const Axes& o, const Expr& sum) {
             return f(sum + direction.inputs({at_time(time), o[0], o[1], o[2]}));
           });
       const Operand kept = op.compute(layer.state_shape(), [&](const Axes& o) {
@@ -96,8 +95,7 @@ void gru(OpContext& op) {
 // Gates: input, output, forget, cell.
 void lstm(OpContext& op) {
   Recurrence layer(op, 4);
-  const auto activations =
-      activations_of(op, layer.direction_count(), {"Sigmoid", "Tanh", "Tanh"});
+  const auto activations = activations_of(op, layer.direction_count(), {"Sigmoid", "Tanh", "Tanh"});
   const bool coupled = op.flag("input_forget", false);
   std::optional<Operand> peepholes;  // [direction, of input, output or forget gate, hidden]
   if (op.has(kPeepholes)) {
@@ -114,8 +112,8 @@ void lstm(OpContext& op) {
     const Activation& g = part[1];
     const Activation& h = part[2];
     const auto step = [&](int64_t time, const State& before) -> State {
-      const Operand gates = layer.product(
-          before[0], direction, 0, 4, [&](const Axes& o, const Expr& sum) {
+      const Operand gates =
+          layer.product(before[0], direction, 0, 4, [&](const Axes& o, const Expr& sum) {
             return sum + direction.inputs({at_time(time), o[0], o[1], o[2]});
           });
       return op.compute_all(layer.state_shape(), [&](const Axes& o) {
@@ -125,8 +123,8 @@ void lstm(OpContext& op) {
         // What a gate sees of the cell.
         const auto peek = [&](int64_t which, const Expr& cell) {
           if (!peepholes) return gate(which);
-          const Expr weight = (*peepholes)({Expr::integer(DType::i64, direction.which),
-                                            Expr::integer(DType::i64, which), o[1]});
+          const Expr weight = (*peepholes)(
+              {Expr::integer(DType::i64, direction.which), Expr::integer(DType::i64, which), o[1]});
           return gate(which) + weight * cell;
         };
         const Expr cell_before = before[1](o);

@@ -23,7 +23,7 @@ struct ResizedAxis {
 
 // What all axes have in common.
 struct Style {
-  std::string coordinates;   // coordinate_transformation_mode
+  std::string coordinates;  // coordinate_transformation_mode
   std::string mode;
   std::string nearest_mode;
   double cubic_a;
@@ -101,8 +101,8 @@ std::optional<Operand> repeated(Builder& b, const Operand& x, const Style& style
                                 const ResizedAxis& r) {
   const bool below = style.coordinates == "asymmetric" &&
                      (style.nearest_mode == "floor" || style.nearest_mode == "simple");
-  const bool around = style.coordinates == "half_pixel" &&
-                      style.nearest_mode.starts_with("round_prefer");
+  const bool around =
+      style.coordinates == "half_pixel" && style.nearest_mode.starts_with("round_prefer");
   const int64_t times = r.output / r.input;
   if (!(below || around) || times < 1 || r.scale != static_cast<double>(times) ||
       times * r.input != r.output) {
@@ -162,9 +162,8 @@ Taps taps_of(Builder& b, const Style& style, const ResizedAxis& r, DType type) {
   const std::vector<Operand> raw = b.compute_all({r.output, how.taps}, weigh);
   if (stretch == 1 && !style.exclude_outside) return {raw[0], b.cast_to(raw[1], type)};
   const Operand total =
-      b.reduce(sum_of(DType::f64), {r.output}, {how.taps}, [&](const Axes& out, const Axes& in) {
-        return raw[1]({out[0], in[0]});
-      });
+      b.reduce(sum_of(DType::f64), {r.output}, {how.taps},
+               [&](const Axes& out, const Axes& in) { return raw[1]({out[0], in[0]}); });
   const Operand weight = b.compute({r.output, how.taps}, [&](const Axes& out) {
     const Expr sum = total({out[0]});
     return cast(type, raw[1](out) / select(eq(sum, 0), number_like(sum, 1), sum));
@@ -204,8 +203,8 @@ Operand resized(Builder& b, const Operand& x, const Style& style,
                          [&](const Axes&) { return Expr::integer(result.dtype, 0); });
       continue;
     }
-    require(r.input > 0, "axis {} of {} has no elements to make {} of", r.axis,
-            to_string(x.shape), r.output);
+    require(r.input > 0, "axis {} of {} has no elements to make {} of", r.axis, to_string(x.shape),
+            r.output);
     result = is_nearest ? resized_nearest(b, result, style, r) : interpolated(b, result, style, r);
   }
   if (result.dtype == x.dtype) return result;
@@ -270,9 +269,14 @@ std::vector<int64_t> all_axes(const Shape& shape) {
   return axes;
 }
 
+// The nearest element is only moved, so it may be a string.
+Operand moved_or_computed(OpContext& op) {
+  return op.text("mode", "nearest") == "nearest" ? op.movable(0) : op.in(0);
+}
+
 // Up to opset 10 the output's positions are divided by the scale, and nothing else can be chosen.
 void resize_by_scales(OpContext& op, const std::vector<double>& scales, std::string nearest_mode) {
-  const Operand x = op.in(0);
+  const Operand x = moved_or_computed(op);
   std::string mode = op.text("mode", "nearest");
   if (mode == "bilinear") mode = "linear";
   const Style style{"asymmetric", mode, std::move(nearest_mode), 0, 0, false, false};
@@ -285,7 +289,7 @@ void upsample(OpContext& op) {
 
 void resize(OpContext& op) {
   if (op.opset() < 11) return resize_by_scales(op, op.tensor(1).to_doubles(), "simple");
-  const Operand x = op.in(0);
+  const Operand x = moved_or_computed(op);
   const std::vector<int64_t> axes =
       op.has_attr("axes") ? normalize_axes(op.integers("axes"), x.rank()) : all_axes(x.shape);
   Style style;

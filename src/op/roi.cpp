@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "op/context.h"
+#include "op/common.h"
 #include "op/families.h"
-#include "op/interpolation.h"
 
 namespace aoe {
 namespace {
@@ -99,7 +98,7 @@ void roi_align(OpContext& op) {
           shift);
   const bool average = mode == "avg";
   const Align align{shift == "half_pixel", op.real("spatial_scale", 1),
-                    op.integer("sampling_ratio", 0), sampling_type(x.dtype)};
+                    op.integer("sampling_ratio", 0), wide_type(x.dtype)};
   const Side down = side_of(op, rois, align, 1, height);
   const Side across = side_of(op, rois, align, 0, width);
   const Shape samples{most_samples(op, align, 1, height), most_samples(op, align, 0, width)};

@@ -54,8 +54,8 @@ void space_to_depth(OpContext& op) {
         return blocks.position_first ? x({o[0], o[3], o[4], o[1], o[5], o[2]})
                                      : x({o[0], o[1], o[4], o[2], o[5], o[3]});
       });
-  op.out(op.reshape(y, {s[0], checked_mul(s[1], checked_mul(size, size)), s[2] / size,
-                        s[3] / size}));
+  op.out(
+      op.reshape(y, {s[0], checked_mul(s[1], checked_mul(size, size)), s[2] / size, s[3] / size}));
 }
 
 }  // namespace
