@@ -4,7 +4,7 @@
 
 #include "op/context.h"
 #include "op/families.h"
-#include "op/joined.h"
+#include "op/quantization.h"
 
 namespace aoe {
 
@@ -52,14 +52,6 @@ Operand matmul(Builder& b, const Operand& left, const Operand& right) {
     if (!column) at_right.push_back(out.back());
     return product(left(at_left), right(at_right));
   });
-}
-
-Expr quantized(const Expr& value, const Expr& zero_point) {
-  const DType type = zero_point.dtype();
-  const Expr zero = cast(value.dtype(), zero_point);
-  if (is_float(type)) return cast(type, value + zero);
-  return cast(type, clamp(round(value) + zero, cast(value.dtype(), lowest(type)),
-                          cast(value.dtype(), highest(type))));
 }
 
 Operand centered(Builder& b, const Operand& x) {
@@ -140,10 +132,7 @@ void qlinear_matmul(OpContext& op) {
       matmul(op, centered(op, a, per_row(op, op.in(2), a)), centered(op, b, op.in(5)));
   const Operand y =
       op.map({sum, per_row(op, op.in(1), a), op.in(4), op.in(6), op.in(7)},
-             [](const std::vector<Expr>& e) {
-               const Expr scale = e[1] * e[2] / e[3];
-               return quantized(cast(DType::f64, e[0]) * cast(DType::f64, scale), e[4]);
-             });
+             [](const std::vector<Expr>& e) { return requantized(e[0], e[1], e[2], e[3], e[4]); });
   require(y.shape == sum.shape, "scales widen the product from {} to {}", to_string(sum.shape),
           to_string(y.shape));
   op.out(y);

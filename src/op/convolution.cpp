@@ -3,6 +3,7 @@
 #include "op/contraction.h"
 #include "op/families.h"
 #include "op/joined.h"
+#include "op/quantization.h"
 
 namespace aoe {
 
@@ -128,11 +129,9 @@ void qlinear_conv(OpContext& op) {
   const Operand sum = convolution(op, centered(op, x, one(2)),
                                   centered(op, w, per_channel(op, op.in(5), channels, 0, rank)),
                                   bias_in(op, 8, channels), window, groups);
-  op.out(op.map({sum, one(1), per_channel(op, op.in(4), channels, 1, rank), one(6), one(7)},
-                [](const std::vector<Expr>& e) {
-                  const Expr scale = e[1] * e[2] / e[3];
-                  return quantized(cast(DType::f64, e[0]) * cast(DType::f64, scale), e[4]);
-                }));
+  op.out(
+      op.map({sum, one(1), per_channel(op, op.in(4), channels, 1, rank), one(6), one(7)},
+             [](const std::vector<Expr>& e) { return requantized(e[0], e[1], e[2], e[3], e[4]); }));
 }
 
 // A convolution of each channel with its own kernel that sees only what came before, going on from

@@ -27,10 +27,4 @@ struct Tap {
 // `taps` counts the elements along each axis from 0.
 Tap tap_at(const Interpolation& how, std::span<const Expr> point, std::span<const Expr> taps);
 
-// What coordinates and weights for elements of these types are computed in.
-inline DType sampling_type(DType a) { return a == DType::f64 ? DType::f64 : DType::f32; }
-inline DType sampling_type(DType a, DType b) {
-  return b == DType::f64 ? DType::f64 : sampling_type(a);
-}
-
 }  // namespace aoe

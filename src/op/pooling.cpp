@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "op/common.h"
 #include "op/families.h"
 #include "op/joined.h"
 #include "op/window.h"
@@ -11,14 +12,13 @@ Window pooling_window(const OpContext& op) {
   return window_of(op, op.shape(0), op.integers("kernel_shape"), op.flag("ceil_mode", false));
 }
 
+// The window that reductions go over: padding adds nothing to them.
+Window seeing_window(const OpContext& op) { return pooling_window(op).without_blind_positions(); }
+
 // Index into the input: batch and channel are those of the output.
 Axes index_at(const Window& window, const Axes& out, const Axes& in) {
   return joined(Axes{out[0], out[1]}, window.positions(std::span(out).subspan(2), in));
 }
-
-// Sums and powers of narrow floats may leave their range before a division or root brings them
-// back.
-DType wide_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 Shape pooled_shape(const OpContext& op, const Window& window) {
   return joined(Shape{op.shape(0)[0], op.shape(0)[1]}, window.output);
@@ -44,7 +44,7 @@ Expr column_major(Expr flat, const Shape& extents) {
 }
 
 void max_pool(OpContext& op) {
-  const Window window = pooling_window(op);
+  const Window window = seeing_window(op);
   const Operand x = op.in(0);
   const Shape shape = pooled_shape(op, window);
   const auto value = [&](const Axes& out, const Axes& in) {
@@ -89,13 +89,14 @@ Expr count_along(const Window& window, size_t axis, const Expr& out, bool with_p
 
 void average_pool(OpContext& op) {
   const Window window = pooling_window(op);
+  const Window seeing = window.without_blind_positions();
   const Operand x = op.in(0);
   const bool with_padding = op.flag("count_include_pad", false);
   const DType type = wide_type(x.dtype);
   op.out(op.reduce_all(
-      sum_of(type), pooled_shape(op, window), window.kernel,
+      sum_of(type), pooled_shape(op, window), seeing.kernel,
       [&](const Axes& out, const Axes& in) {
-        const Expr e = window.load(x, index_at(window, out, in), Expr::integer(x.dtype, 0));
+        const Expr e = seeing.load(x, index_at(seeing, out, in), Expr::integer(x.dtype, 0));
         return std::vector{cast(type, e)};
       },
       [&](const Axes& out, const std::vector<Expr>& sum) {
@@ -129,7 +130,7 @@ int64_t norm_of(const OpContext& op) {
 }
 
 void lp_pool(OpContext& op) {
-  const Window window = pooling_window(op);
+  const Window window = seeing_window(op);
   const Operand x = op.in(0);
   const int64_t p = norm_of(op);
   const DType type = wide_type(x.dtype);

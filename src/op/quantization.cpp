@@ -1,8 +1,26 @@
+#include "op/quantization.h"
+
 #include "op/common.h"
 #include "op/conversion.h"
 #include "op/families.h"
 
 namespace aoe {
+
+Expr quantized(const Expr& quotient, const std::optional<Expr>& zero_point, DType to) {
+  Expr y = is_float(to) ? quotient : round(quotient);
+  if (zero_point) y = y + cast(y.dtype(), *zero_point);
+  if (is_float(to)) return cast(to, y);
+  // Whatever is large enough to be inexact here lies beyond the ends.
+  return cast(to, clamp(y, cast(y.dtype(), lowest(to)), cast(y.dtype(), highest(to))));
+}
+
+Expr requantized(const Expr& sum, const Expr& left, const Expr& right, const Expr& output,
+                 const Expr& zero_point) {
+  const Expr scale = left * right / output;
+  return quantized(cast(DType::f64, sum) * cast(DType::f64, scale), zero_point,
+                   zero_point.dtype());
+}
+
 namespace {
 
 // Which scale (or zero point) belongs to an element: one for all, one for each position along an
@@ -58,14 +76,6 @@ std::optional<Operand> zero_point_in(OpContext& op) {
   require(zero_point.shape == scale || single, "zero points have shape {}, scales {}",
           to_string(zero_point.shape), to_string(scale));
   return op.reshape(zero_point, scale);
-}
-
-// `quotient` rounded, shifted and cut off at the ends of the integer type. Whatever is large enough
-// to be inexact here lies beyond those ends.
-Expr quantized(const Expr& quotient, const std::optional<Expr>& zero_point, DType to) {
-  Expr y = round(quotient);
-  if (zero_point) y = y + cast(y.dtype(), *zero_point);
-  return cast(to, clamp(y, cast(y.dtype(), lowest(to)), cast(y.dtype(), highest(to))));
 }
 
 // What the quotient of element and scale is rounded to.

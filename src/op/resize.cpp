@@ -269,9 +269,14 @@ std::vector<int64_t> all_axes(const Shape& shape) {
   return axes;
 }
 
+// The nearest element is only moved, so it may be a string.
+Operand moved_or_computed(OpContext& op) {
+  return op.text("mode", "nearest") == "nearest" ? op.movable(0) : op.in(0);
+}
+
 // Up to opset 10 the output's positions are divided by the scale, and nothing else can be chosen.
 void resize_by_scales(OpContext& op, const std::vector<double>& scales, std::string nearest_mode) {
-  const Operand x = op.in(0);
+  const Operand x = moved_or_computed(op);
   std::string mode = op.text("mode", "nearest");
   if (mode == "bilinear") mode = "linear";
   const Style style{"asymmetric", mode, std::move(nearest_mode), 0, 0, false, false};
@@ -284,7 +289,7 @@ void upsample(OpContext& op) {
 
 void resize(OpContext& op) {
   if (op.opset() < 11) return resize_by_scales(op, op.tensor(1).to_doubles(), "simple");
-  const Operand x = op.in(0);
+  const Operand x = moved_or_computed(op);
   const std::vector<int64_t> axes =
       op.has_attr("axes") ? normalize_axes(op.integers("axes"), x.rank()) : all_axes(x.shape);
   Style style;

@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "op/context.h"
+#include "op/common.h"
 #include "op/families.h"
-#include "op/interpolation.h"
 
 namespace aoe {
 namespace {
@@ -39,8 +38,13 @@ Side side_of(Builder& b, const Operand& rois, const Align& align, int64_t first,
   return {results[0], results[1], results[2]};
 }
 
+// Beyond this a region or an attribute is absurd, and its samples would take for ever.
+constexpr int64_t kMostSamples = 4096;
+
 // The most samples that any bin takes: known from the attribute, else from the regions.
 int64_t most_samples(const OpContext& op, const Align& align, int64_t first, int64_t bins) {
+  require(align.sampling_ratio <= kMostSamples, "sampling_ratio is {}; {} is the most",
+          align.sampling_ratio, kMostSamples);
   if (align.sampling_ratio > 0) return align.sampling_ratio;
   const std::vector<double> rois = op.tensor(1).to_doubles();
   double most = 1;
@@ -48,7 +52,8 @@ int64_t most_samples(const OpContext& op, const Align& align, int64_t first, int
     most = std::max(most, std::abs(rois[i + first + 2] - rois[i + first]));
   }
   const double bin = most * std::abs(align.scale) / static_cast<double>(bins);
-  require(bin < 1e6, "a region as long as {} takes too many samples", most);
+  require(bin < kMostSamples, "a region as long as {} takes more than {} samples", most,
+          kMostSamples);
   return static_cast<int64_t>(std::ceil(bin)) + 1;
 }
 
@@ -93,7 +98,7 @@ void roi_align(OpContext& op) {
           shift);
   const bool average = mode == "avg";
   const Align align{shift == "half_pixel", op.real("spatial_scale", 1),
-                    op.integer("sampling_ratio", 0), sampling_type(x.dtype)};
+                    op.integer("sampling_ratio", 0), wide_type(x.dtype)};
   const Side down = side_of(op, rois, align, 1, height);
   const Side across = side_of(op, rois, align, 0, width);
   const Shape samples{most_samples(op, align, 1, height), most_samples(op, align, 0, width)};

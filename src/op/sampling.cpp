@@ -1,3 +1,4 @@
+#include "op/common.h"
 #include "op/contraction.h"
 #include "op/convolution.h"
 #include "op/families.h"
@@ -83,7 +84,7 @@ void grid_sample(OpContext& op) {
   for (const int64_t extent : spatial) {
     axes.push_back({extent, op.flag("align_corners", false), beyond_of(op)});
   }
-  const DType type = sampling_type(x.dtype, grid.dtype);
+  const DType type = wide_type(x.dtype == DType::f64 ? x.dtype : grid.dtype);
   // A grid lists its coordinates from the last axis to the first.
   const std::vector<Operand> points =
       op.compute_all(joined(Shape{x.shape[0]}, places), [&](const Axes& at) {
@@ -135,7 +136,7 @@ void affine_grid(OpContext& op) {
   require(theta.shape == Shape({size[0], rank, rank + 1}), "theta has shape {} for size {}",
           to_string(theta.shape), to_string(size));
   const bool align_corners = op.flag("align_corners", false);
-  const DType type = sampling_type(theta.dtype);
+  const DType type = wide_type(theta.dtype);
   const auto place = [&](const Expr& at, int64_t extent) {
     if (!align_corners) return (cast(type, at * 2 + 1) / extent) - 1;
     // A lone element lies in the middle.
@@ -179,7 +180,7 @@ void deform_conv(OpContext& op) {
   if (op.has(4)) mask = op.reshape(op.in(4), joined(per_kernel, window.output));
   const auto bias = bias_in(op, 3, w.shape[0]);
 
-  const DType type = sampling_type(x.dtype);
+  const DType type = wide_type(x.dtype);
   const Interpolation how = linear_interpolation();
   const int64_t channels = x.shape[1] / parts;
   const Operand image = op.reshape(x, joined(Shape{batch, parts, channels}, window.input));

@@ -28,11 +28,11 @@ void count_outputs(Window& window, size_t axis, bool ceil_mode) {
   const int64_t from_begin = checked_add(window.input[axis], window.pads_begin[axis]);
   const int64_t padded = checked_add(from_begin, window.pads_end[axis]);
   const int64_t free = padded - window.span(axis);
-  require(free >= 0, "a kernel that covers {} does not fit into the padded extent {} of axis {}",
-          window.span(axis), padded, axis + 2);
-  int64_t output = (ceil_mode ? ceil_div(free, stride) : free / stride) + 1;
+  int64_t output = (ceil_mode ? ceil_div(free, stride) : floor_div(free, stride)) + 1;
   // A window that would begin in the padding at the end sees nothing of the input.
   if (ceil_mode && checked_mul(output - 1, stride) >= from_begin) --output;
+  require(output > 0, "a kernel that covers {} does not fit into the padded extent {} of axis {}",
+          window.span(axis), padded, axis + 2);
   window.output[axis] = output;
 }
 
@@ -48,6 +48,19 @@ Axes Window::positions(std::span<const Expr> out, std::span<const Expr> in) cons
   Axes index;
   for (size_t i = 0; i < rank(); ++i) index.push_back(position(i, out[i], in[i]));
   return index;
+}
+
+Window Window::without_blind_positions() const {
+  Window result = *this;
+  for (size_t i = 0; i < rank(); ++i) {
+    const int64_t last_start = (output[i] - 1) * strides[i];
+    const int64_t first = std::max<int64_t>(ceil_div(pads_begin[i] - last_start, dilations[i]), 0);
+    const int64_t end =
+        std::min(floor_div(input[i] - 1 + pads_begin[i], dilations[i]) + 1, kernel[i]);
+    result.kernel[i] = std::max<int64_t>(end - first, 0);
+    result.pads_begin[i] -= checked_mul(first, dilations[i]);
+  }
+  return result;
 }
 
 bool Window::reaches_outside() const {

@@ -24,6 +24,9 @@ struct Window {
   Expr position(size_t axis, const Expr& o, const Expr& k) const;
   // The same along all spatial axes; `out` and `in` start with the first of them.
   Axes positions(std::span<const Expr> out, std::span<const Expr> in) const;
+  // The same without the kernel's positions that meet nothing but padding, wherever it stands. A
+  // kernel's extents come from a file and may be absurd; what it sees of the input never is.
+  Window without_blind_positions() const;
   // Whether some window reaches beyond the input's edges.
   bool reaches_outside() const;
   // The element at `index`, `outside` in the padding.
