@@ -32,4 +32,6 @@ target_compile_options(aoe_flags INTERFACE -Wall -Wextra -Werror
   -Wno-missing-field-initializers
   # g++ 12 raises these on correct uses of std::string, std::vector and std::optional.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-array-bounds
-  -Wno-stringop-overflow -Wno-stringop-overread>)
+  -Wno-stringop-overflow -Wno-stringop-overread>
+  # clang raises it inside libstdc++'s own stable_sort.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)

@@ -36,6 +36,7 @@ OpCall call_of(const Graph& graph, const Node& node) {
     call.inputs.push_back(std::move(input));
   }
   for (const int id : node.outputs) call.wanted.push_back(id >= 0);
+  for (const Body& body : node.bodies) call.bodies.push_back(body.attribute);
   return call;
 }
 

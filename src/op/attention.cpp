@@ -11,11 +11,55 @@ namespace aoe {
 
 Heads heads_of(Builder& b, const Operand& x, int64_t count) {
   if (x.rank() == 4) return {x, false};
-  require(x.rank() == 3, "an input of shape {}; [batch, heads, length, size] or [batch, length, "
-          "heads x size] is expected", to_string(x.shape));
+  require(x.rank() == 3,
+          "an input of shape {}; [batch, heads, length, size] or [batch, length, "
+          "heads x size] is expected",
+          to_string(x.shape));
   require(count > 0 && x.shape[2] % count == 0, "{} elements cannot be divided into {} heads",
           x.shape[2], count);
   return {b.reshape(x, {x.shape[0], x.shape[1], count, x.shape[2] / count}), true};
+}
+
+double default_scale(int64_t size) {
+  return size > 0 ? 1 / std::sqrt(static_cast<double>(size)) : 1;
+}
+
+std::vector<Operand> scaled_scores(Builder& b, const Heads& queries, const Heads& keys,
+                                   double scale, const Scores& results) {
+  require(keys.batch() == queries.batch() && keys.size() == queries.size(),
+          "queries {} and keys {} do not fit", to_string(queries.x.shape), to_string(keys.x.shape));
+  require(keys.count() > 0 && queries.count() % keys.count() == 0,
+          "{} query heads cannot share {} key heads", queries.count(), keys.count());
+  const int64_t group = queries.count() / keys.count();
+  // The standard scales both sides before they are multiplied, which shows in narrow floats only.
+  const DType dtype = queries.x.dtype;
+  const DType type = product_type(dtype);
+  const bool narrow = type != dtype;
+  const Expr root = cast(dtype, Expr::constant(type, std::sqrt(std::abs(scale))));
+  return b.reduce_all(
+      sum_of(type), {queries.batch(), keys.count(), group, queries.length(), keys.length()},
+      {queries.size()},
+      [&](const Axes& o, const Axes& in) {
+        const Expr q = queries.at(o[0], o[1] * group + o[2], o[3], in[0]);
+        const Expr k = keys.at(o[0], o[1], o[4], in[0]);
+        return std::vector{narrow ? product(q * root, k * (scale < 0 ? -root : root))
+                                  : product(q, k)};
+      },
+      [&](const Axes& o, const std::vector<Expr>& sum) {
+        return results(o, narrow ? cast(type, cast(dtype, sum[0])) : sum[0] * scale);
+      });
+}
+
+DType softmax_type(const OpContext& op, DType otherwise) {
+  const int64_t code = op.integer("softmax_precision", 0);
+  switch (code) {
+    case 0: return otherwise;
+    case 1: return DType::f32;
+    case 10: return DType::f16;
+    case 11: return DType::f64;
+    case 16: return DType::bf16;
+    default: fail("softmax_precision is {}; 1, 10, 11 or 16 are expected", code);
+  }
 }
 
 Operand shares(Builder& b, const Operand& scores) {
@@ -25,16 +69,16 @@ Operand shares(Builder& b, const Operand& scores) {
     out.push_back(last);
     return scores(out);
   };
-  const Operand most = b.reduce(max_of(scores.dtype), rows, row, [&](const Axes& out, const Axes& in) {
-    return at(out, in[0]);
-  });
+  const Operand most = b.reduce(max_of(scores.dtype), rows, row,
+                                [&](const Axes& out, const Axes& in) { return at(out, in[0]); });
   const auto power = [&](const Axes& out, const Expr& last) {
     const Expr highest_score = most(out);
     const Expr nothing = eq(highest_score, lowest(scores.dtype));
     return exp(at(out, last) - select(nothing, number_like(highest_score, 0), highest_score));
   };
-  const Operand total = b.reduce(sum_of(scores.dtype), rows, row,
-                                 [&](const Axes& out, const Axes& in) { return power(out, in[0]); });
+  const Operand total =
+      b.reduce(sum_of(scores.dtype), rows, row,
+               [&](const Axes& out, const Axes& in) { return power(out, in[0]); });
   return b.compute(scores.shape, [&](const Axes& out) {
     const Axes point(out.begin(), out.end() - 1);
     const Expr sum = total(point);
@@ -46,13 +90,12 @@ Operand weighted_values(Builder& b, const Operand& weights, const Heads& values,
                         bool packed) {
   const int64_t group = weights.shape[2];
   const int64_t queries = weights.shape[3];
-  const Shape shape =
-      packed ? Shape{values.batch(), queries, values.count(), group, values.size()}
-             : Shape{values.batch(), values.count(), group, queries, values.size()};
-  const Operand y = contraction(
-      b, dtype, shape, {values.length()}, [&](const Axes& o, const Axes& in) {
-        const Axes at = packed ? Axes{o[0], o[2], o[3], o[1], in[0]}
-                               : Axes{o[0], o[1], o[2], o[3], in[0]};
+  const Shape shape = packed ? Shape{values.batch(), queries, values.count(), group, values.size()}
+                             : Shape{values.batch(), values.count(), group, queries, values.size()};
+  const Operand y =
+      contraction(b, dtype, shape, {values.length()}, [&](const Axes& o, const Axes& in) {
+        const Axes at =
+            packed ? Axes{o[0], o[2], o[3], o[1], in[0]} : Axes{o[0], o[1], o[2], o[3], in[0]};
         return product(weights(at), values.at(o[0], at[1], in[0], o[4]));
       });
   const int64_t heads = values.count() * group;
@@ -75,8 +118,8 @@ Heads continued(OpContext& op, int past_input, const Heads& now) {
   Shape shape = expected;
   shape[2] = checked_add(before, now.length());
   return {op.compute(shape, [&](const Axes& i) {
-            return select(lt(i[2], before), past(i), now.at(i[0], i[1], i[2] - before, i[3]));
-          })};
+    return select(lt(i[2], before), past(i), now.at(i[0], i[1], i[2] - before, i[3]));
+  })};
 }
 
 Operand unpacked(Builder& b, const Heads& x) {
@@ -118,9 +161,9 @@ std::optional<Mask> mask_in(OpContext& op, const Shape& scores) {
 // Which positions a query may see, by their order.
 struct Reach {
   bool causal;
-  int64_t left;   // positions back from the query's own, or -1: all
-  int64_t right;  // ahead of it
-  int64_t past;   // positions before the first query
+  int64_t left;                  // positions back from the query's own, or -1: all
+  int64_t right;                 // ahead of it
+  int64_t past;                  // positions before the first query
   std::optional<Operand> valid;  // of each batch: positions that hold something
   int64_t queries;
 
@@ -158,19 +201,6 @@ Reach reach_of(OpContext& op, const Heads& q, const Heads& new_keys, const Heads
   return reach;
 }
 
-DType softmax_type(const OpContext& op, DType otherwise) {
-  switch (op.integer("softmax_precision", 0)) {
-    case 0: return otherwise;
-    case 1: return DType::f32;
-    case 10: return DType::f16;
-    case 11: return DType::f64;
-    case 16: return DType::bf16;
-    default:
-      fail("softmax_precision is {}; 1, 10, 11 or 16 are expected",
-           op.integer("softmax_precision", 0));
-  }
-}
-
 void attention(OpContext& op) {
   const Operand query = op.in(kQuery);
   const Heads q = heads_of(op, query, op.integer("q_num_heads", 0));
@@ -181,48 +211,30 @@ void attention(OpContext& op) {
   require(op.has(kPastKey) == op.has(kPastValue), "past keys and past values belong together");
   const Heads keys = op.has(kPastKey) ? continued(op, kPastKey, new_keys) : new_keys;
   const Heads values = op.has(kPastValue) ? continued(op, kPastValue, new_values) : new_values;
-  require(keys.batch() == q.batch() && values.batch() == q.batch() && keys.size() == q.size() &&
-              keys.count() == values.count() && keys.length() == values.length(),
-          "query {}, key {} and value {} do not fit", to_string(query.shape),
-          to_string(keys.x.shape), to_string(values.x.shape));
-  require(keys.count() > 0 && q.count() % keys.count() == 0,
-          "{} query heads cannot share {} key heads", q.count(), keys.count());
-  const int64_t group = q.count() / keys.count();
+  require(values.batch() == q.batch() && keys.count() == values.count() &&
+              keys.length() == values.length(),
+          "keys {} and values {} do not fit", to_string(keys.x.shape), to_string(values.x.shape));
   const Shape flat{q.batch(), q.count(), q.length(), keys.length()};
-  const Shape shape{q.batch(), keys.count(), group, q.length(), keys.length()};
-
   const auto mask = mask_in(op, flat);
   const Reach reach = reach_of(op, q, new_keys, keys);
-  const double scale =
-      op.real("scale", q.size() > 0 ? 1 / std::sqrt(static_cast<double>(q.size())) : 1);
   const double cap = op.real("softcap", 0);
   const int64_t shown = op.integer("qk_matmul_output_mode", 0);
   require(shown >= kRaw && shown <= kShares, "qk_matmul_output_mode is {}; 0 to 3 are expected",
           shown);
 
-  // Everything up to the softmax happens in one stage. The standard scales both sides before they
-  // are multiplied, which shows in narrow floats only.
-  const DType type = product_type(query.dtype);
-  const bool narrow = type != query.dtype;
-  const double root = std::sqrt(std::abs(scale));
-  const auto scores = op.reduce_all(
-      sum_of(type), shape, {q.size()},
-      [&](const Axes& o, const Axes& in) {
-        const Expr a = q.at(o[0], o[1] * group + o[2], o[3], in[0]);
-        const Expr b = keys.at(o[0], o[1], o[4], in[0]);
-        return std::vector{narrow ? product(a * root, b * std::copysign(root, scale)) : product(a, b)};
-      },
-      [&](const Axes& o, const std::vector<Expr>& sum) {
-        const Expr raw = narrow ? cast(type, cast(query.dtype, sum[0])) : sum[0] * scale;
+  // Everything up to the softmax happens in one stage.
+  const auto scores = scaled_scores(
+      op, q, keys, op.real("scale", default_scale(q.size())), [&](const Axes& o, const Expr& raw) {
         const Expr capped = cap > 0 ? cap * tanh(raw / cap) : raw;
         Expr biased = capped;
         Expr seen = reach.seen(o[0], o[3], o[4]);
         if (mask) {
-          const Expr element = mask->at(o[0], o[1] * group + o[2], o[3], o[4]);
+          const Expr head = o[1] * (q.count() / keys.count()) + o[2];
+          const Expr element = mask->at(o[0], head, o[3], o[4]);
           if (mask->choice) seen = seen ? seen & element : element;
-          else biased = biased + cast(type, element);
+          else biased = biased + cast(raw.dtype(), element);
         }
-        if (seen) biased = select(seen, biased, lowest(type));
+        if (seen) biased = select(seen, biased, lowest(raw.dtype()));
         std::vector<Expr> results{biased};
         if (op.wants(3) && shown != kShares) {
           const Expr output = shown == kRaw ? raw : shown == kCapped ? capped : biased;
@@ -231,13 +243,8 @@ void attention(OpContext& op) {
         return results;
       });
 
-  // The softmax's own precision is where it begins and ends; in between it is at least float32.
   const DType precision = softmax_type(op, query.dtype);
-  const DType inside = product_type(precision);
-  const Operand rounded =
-      op.has_attr("softmax_precision") ? op.cast_to(scores[0], precision) : scores[0];
-  const Operand weights =
-      op.cast_to(op.cast_to(shares(op, op.cast_to(rounded, inside)), precision), query.dtype);
+  const Operand weights = op.cast_to(shares(op, op.cast_to(scores[0], precision)), query.dtype);
 
   op.out(weighted_values(op, weights, values, query.dtype, q.packed));
   op.out(op.wants(1) ? unpacked(op, keys) : keys.x);
@@ -250,6 +257,7 @@ void attention(OpContext& op) {
 const OpTable& attention_operators() {
   static const OpTable table{
       {"Attention", 23, attention},
+      {"FlexAttention", 1, flex_attention, "ai.onnx.preview"},
   };
   return table;
 }

@@ -4,6 +4,8 @@
 
 namespace aoe {
 
+class OpContext;
+
 // Queries, keys or values: [batch, heads, length, size], or packed as [batch, length, heads, size].
 struct Heads {
   Operand x;
@@ -22,6 +24,17 @@ struct Heads {
 // Splits [batch, length, hidden] into heads; a tensor of rank 4 is taken as it is.
 Heads heads_of(Builder& b, const Operand& x, int64_t count);
 
+// Products of queries and keys, scaled: [batch, kv heads, query heads of each, queries, keys].
+// `results` makes what is wanted of one.
+using Scores = std::function<std::vector<Expr>(const Axes& point, const Expr& score)>;
+std::vector<Operand> scaled_scores(Builder& b, const Heads& queries, const Heads& keys,
+                                   double scale, const Scores& results);
+// The scale where none is stated, for heads of some size.
+double default_scale(int64_t size);
+
+// The type that an attribute `softmax_precision` names.
+DType softmax_type(const OpContext& op, DType otherwise);
+
 // Each element's share along the last axis, zeros where every element is -infinity.
 Operand shares(Builder& b, const Operand& scores);
 
@@ -29,5 +42,7 @@ Operand shares(Builder& b, const Operand& scores);
 // [batch, heads, queries, size], or packed as the values are.
 Operand weighted_values(Builder& b, const Operand& weights, const Heads& values, DType dtype,
                         bool packed);
+
+void flex_attention(OpContext& op);
 
 }  // namespace aoe

@@ -165,6 +165,10 @@ const Tensor& OpContext::tensor_attr(std::string_view name) const {
   return required(find_attr<Tensor>(name), name);
 }
 
+bool OpContext::has_body(std::string_view name) const {
+  return std::find(call_.bodies.begin(), call_.bodies.end(), name) != call_.bodies.end();
+}
+
 bool OpContext::wants(int output) const {
   return output < output_count() && call_.wanted[static_cast<size_t>(output)];
 }

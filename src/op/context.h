@@ -58,6 +58,8 @@ class OpContext : public Builder {
   std::vector<std::string> texts(std::string_view name) const;
   const Tensor& tensor_attr(std::string_view name) const;
   const Attributes& attributes() const { return *call_.attributes; }
+  // Whether the attribute holds a subgraph, for a host kernel to run.
+  bool has_body(std::string_view name) const;
 
   int output_count() const { return static_cast<int>(call_.wanted.size()); }
   bool wants(int output) const;

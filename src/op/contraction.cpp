@@ -136,8 +136,8 @@ void matmul_integer(OpContext& op) {
 void qlinear_matmul(OpContext& op) {
   const Operand a = op.in(0);
   const Operand b = op.in(3);
-  const Operand sum = matmul(op, centered(op, a, per_row(op, op.in(2), a)),
-                             centered(op, b, op.in(5)));
+  const Operand sum =
+      matmul(op, centered(op, a, per_row(op, op.in(2), a)), centered(op, b, op.in(5)));
   const Operand y =
       op.map({sum, per_row(op, op.in(1), a), op.in(4), op.in(6), op.in(7)},
              [](const std::vector<Expr>& e) {

@@ -113,9 +113,8 @@ void conv_integer(OpContext& op) {
   // Padding stands for zero, so the zero points go before the window slides.
   const Operand image =
       op.has(2) ? centered(op, x, per_channel(op, op.in(2), 1, 1, rank)) : centered(op, x);
-  const Operand filter = op.has(3)
-                             ? centered(op, w, per_channel(op, op.in(3), w.shape[0], 0, rank))
-                             : centered(op, w);
+  const Operand filter =
+      op.has(3) ? centered(op, w, per_channel(op, op.in(3), w.shape[0], 0, rank)) : centered(op, w);
   op.out(convolution(op, image, filter, std::nullopt, window, groups));
 }
 
@@ -126,10 +125,9 @@ void qlinear_conv(OpContext& op) {
   const auto [window, groups] = setting_of(op, x.shape, w.shape);
   const size_t rank = x.shape.size();
   const auto one = [&](int input) { return per_channel(op, op.in(input), 1, 1, rank); };
-  const Operand sum = convolution(
-      op, centered(op, x, one(2)),
-      centered(op, w, per_channel(op, op.in(5), channels, 0, rank)),
-      bias_in(op, 8, channels), window, groups);
+  const Operand sum = convolution(op, centered(op, x, one(2)),
+                                  centered(op, w, per_channel(op, op.in(5), channels, 0, rank)),
+                                  bias_in(op, 8, channels), window, groups);
   op.out(op.map({sum, one(1), per_channel(op, op.in(4), channels, 1, rank), one(6), one(7)},
                 [](const std::vector<Expr>& e) {
                   const Expr scale = e[1] * e[2] / e[3];
@@ -182,8 +180,8 @@ void causal_conv_with_state(OpContext& op) {
         const Expr rounded = cast(sum.dtype(), cast(x.dtype, e));
         return rounded * sigmoid(rounded);
       }));
-  op.out(op.compute(
-      state, [&](const Axes& i) { return sequence({i[0], i[1], i[2] + x.shape[2]}); }));
+  op.out(
+      op.compute(state, [&](const Axes& i) { return sequence({i[0], i[1], i[2] + x.shape[2]}); }));
 }
 
 }  // namespace

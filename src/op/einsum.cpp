@@ -107,9 +107,9 @@ Named contracted(Builder& b, const std::vector<Named>& terms, const Labels& resu
   };
   const DType dtype = terms[0].operand.dtype;
   if (summed.empty()) {
-    return {b.compute(shape_of(result),
-                      [&](const Axes& out) { return cast(dtype, element(out, {})); }),
-            result};
+    return {
+        b.compute(shape_of(result), [&](const Axes& out) { return cast(dtype, element(out, {})); }),
+        result};
   }
   return {contraction(b, dtype, shape_of(result), shape_of(summed), element), result};
 }

@@ -6,7 +6,8 @@
 
 namespace aoe {
 
-FoldAxis::FoldAxis(const Geometry& g) : g_(g), quotients_(g.output), remainders_(1), taps_(g.kernel) {
+FoldAxis::FoldAxis(const Geometry& g)
+    : g_(g), quotients_(g.output), remainders_(1), taps_(g.kernel) {
   // A stride longer than the output would lay out more than there is.
   if (g.stride == 1 || g.dilation > 1 || g.stride > checked_add(g.pad, g.output)) return;
   remainders_ = g.stride;

@@ -46,8 +46,8 @@ class FoldAxis {
   int64_t before_ = 0;
 };
 
-// A fold along all spatial axes: a contraction of `element(lead, reduced, kernel index, block index)`
-// over the axes `over` and the kernel, for each point of [lead..., output...].
+// A fold along all spatial axes: a contraction of `element(lead, reduced, kernel index, block
+// index)` over the axes `over` and the kernel, for each point of [lead..., output...].
 struct Fold {
   std::vector<FoldAxis> axes;
   Shape output;

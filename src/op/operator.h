@@ -42,7 +42,8 @@ struct OpCall {
   int opset = 0;
   const Attributes* attributes = nullptr;
   std::vector<Input> inputs;
-  std::vector<bool> wanted;  // for each output: does anyone use it?
+  std::vector<bool> wanted;         // for each output: does anyone use it?
+  std::vector<std::string> bodies;  // attributes that hold subgraphs
 };
 
 // What a host kernel gets.

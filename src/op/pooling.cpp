@@ -16,7 +16,8 @@ Axes index_at(const Window& window, const Axes& out, const Axes& in) {
   return joined(Axes{out[0], out[1]}, window.positions(std::span(out).subspan(2), in));
 }
 
-// Sums and powers of narrow floats may leave their range before a division or root brings them back.
+// Sums and powers of narrow floats may leave their range before a division or root brings them
+// back.
 DType wide_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 Shape pooled_shape(const OpContext& op, const Window& window) {
@@ -101,8 +102,8 @@ void average_pool(OpContext& op) {
         Expr count = Expr::integer(DType::i64, 1);
         for (size_t i = 0; i < window.rank(); ++i) {
           const int64_t reach = (window.output[i] - 1) * window.strides[i] + window.span(i);
-          const int64_t edge = window.input[i] + window.pads_begin[i] +
-                               (with_padding ? window.pads_end[i] : 0);
+          const int64_t edge =
+              window.input[i] + window.pads_begin[i] + (with_padding ? window.pads_end[i] : 0);
           const bool whole = reach <= edge && (with_padding || window.pads_begin[i] == 0);
           count = count * (whole ? Expr::integer(DType::i64, window.kernel[i])
                                  : count_along(window, i, out[2 + i], with_padding));
@@ -191,12 +192,14 @@ std::vector<Value> put_back(const Tensor& x, const Tensor& places, const Shape& 
   const Shape from_strides = row_major_strides(pooled_from);
   const Shape strides = row_major_strides(shape);
   const int64_t limit = element_count(pooled_from);
+  const int64_t count = x.count();
   dispatch(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for (int64_t i = 0; i < x.count(); ++i) {
+    for (int64_t i = 0; i < count; ++i) {
       const int64_t place = places.data<int64_t>()[i];
-      require(place >= 0 && place < limit, "index {} is outside the {} elements of {}", place,
-              limit, to_string(pooled_from));
+      if (place < 0 || place >= limit) {
+        fail("index {} is outside the {} elements of {}", place, limit, to_string(pooled_from));
+      }
       int64_t at = 0;
       for (size_t axis = 0; axis < shape.size(); ++axis) {
         at += place / from_strides[axis] % pooled_from[axis] * strides[axis];

@@ -22,9 +22,12 @@ const std::map<std::string, Parametric>& known_activations() {
   static const std::map<std::string, Parametric> known{
       {"affine", {1, 0, [](const Expr& x, double a, double b) { return x * a + b; }}},
       {"elu",
-       {1, {}, [](const Expr& x, double a, double) { return select(le(0, x), x, a * (exp(x) - 1)); }}},
+       {1,
+        {},
+        [](const Expr& x, double a, double) { return select(le(0, x), x, a * (exp(x) - 1)); }}},
       {"hardsigmoid",
-       {0.2, 0.5, [](const Expr& x, double a, double b) {
+       {0.2, 0.5,
+        [](const Expr& x, double a, double b) {
           return clamp(x * a + b, number_like(x, 0), number_like(x, 1));
         }}},
       {"leakyrelu",
@@ -32,16 +35,19 @@ const std::map<std::string, Parametric>& known_activations() {
       {"relu", {{}, {}, [](const Expr& x, double, double) { return max(x, 0); }}},
       {"scaledtanh", {1, 1, [](const Expr& x, double a, double b) { return a * tanh(b * x); }}},
       {"sigmoid", {{}, {}, [](const Expr& x, double, double) { return sigmoid(x); }}},
-      {"softplus", {{}, {}, [](const Expr& x, double, double) {
-                      // exp of a large number would overflow.
-                      return max(x, 0) + log(1 + exp(-abs(x)));
-                    }}},
+      {"softplus",
+       {{},
+        {},
+        [](const Expr& x, double, double) {
+          // exp of a large number would overflow.
+          return max(x, 0) + log(1 + exp(-abs(x)));
+        }}},
       {"softsign", {{}, {}, [](const Expr& x, double, double) { return x / (1 + abs(x)); }}},
       {"tanh", {{}, {}, [](const Expr& x, double, double) { return tanh(x); }}},
       {"thresholdedrelu",
-       {1, {}, [](const Expr& x, double a, double) {
-          return select(le(a, x), x, number_like(x, 0));
-        }}},
+       {1,
+        {},
+        [](const Expr& x, double a, double) { return select(le(a, x), x, number_like(x, 0)); }}},
   };
   return known;
 }
@@ -87,8 +93,7 @@ std::vector<Activation> activations_of(const OpContext& op, size_t directions,
     const double alpha = taken_from(alphas, next_alpha, known.alpha);
     const double beta = taken_from(betas, next_beta, known.beta);
     result.emplace_back([=, apply = known.apply](const Expr& x) {
-      const Expr input =
-          clip > 0 ? clamp(x, number_like(x, -clip), number_like(x, clip)) : x;
+      const Expr input = clip > 0 ? clamp(x, number_like(x, -clip), number_like(x, clip)) : x;
       return apply(input, alpha, beta);
     });
   }
@@ -99,8 +104,10 @@ Recurrence::Recurrence(OpContext& op, int64_t gates)
     : op_(op), gates_(gates), batch_first_(op.flag("layout", false)) {
   const Shape& x = op.shape(0);
   const Shape& r = op.shape(2);
-  require(x.size() == 3 && r.size() == 3, "an input of shape {} and weights of shape {}; both "
-          "should have three axes", to_string(x), to_string(r));
+  require(x.size() == 3 && r.size() == 3,
+          "an input of shape {} and weights of shape {}; both "
+          "should have three axes",
+          to_string(x), to_string(r));
   type_ = product_type(op.dtype(0));
   const std::string direction = op.text("direction", "forward");
   require(direction == "forward" || direction == "reverse" || direction == "bidirectional",
@@ -146,8 +153,7 @@ std::vector<Recurrence::Direction> Recurrence::directions() {
         },
         [&](const Axes& o, const std::vector<Expr>& sum) {
           if (!bias_) return sum;
-          return std::vector{sum[0] +
-                             (*bias_)({here, Expr::integer(DType::i64, 0), o[2], o[3]})};
+          return std::vector{sum[0] + (*bias_)({here, Expr::integer(DType::i64, 0), o[2], o[3]})};
         })[0];
     result.push_back({which, backwards, inputs});
   }
@@ -180,8 +186,7 @@ Operand Recurrence::product(const Operand& hidden, const Direction& direction, i
       },
       [&](const Axes& o, const std::vector<Expr>& sum) {
         if (!bias_) return std::vector{finish(o, sum[0])};
-        const Expr bias =
-            (*bias_)({here, Expr::integer(DType::i64, 1), o[1] + first, o[2]});
+        const Expr bias = (*bias_)({here, Expr::integer(DType::i64, 1), o[1] + first, o[2]});
         return std::vector{finish(o, sum[0] + bias)};
       })[0];
 }
@@ -209,8 +214,8 @@ Recurrence::Result Recurrence::run(const Direction& direction, State state, cons
     outputs[static_cast<size_t>(time)] = op_.reshape(output, {1, batch_, hidden_});
   }
   if (outputs.empty()) {
-    outputs.push_back(op_.compute({0, batch_, hidden_},
-                                  [&](const Axes&) { return Expr::integer(type_, 0); }));
+    outputs.push_back(
+        op_.compute({0, batch_, hidden_}, [&](const Axes&) { return Expr::integer(type_, 0); }));
   }
   return {concat(op_, outputs, 0), std::move(state)};
 }
@@ -226,8 +231,9 @@ void Recurrence::finish(const std::vector<Result>& results) {
   const Shape sequence = batch_first_ ? Shape{batch_, steps_, direction_count_, hidden_}
                                       : Shape{steps_, direction_count_, batch_, hidden_};
   op_.out(op_.compute(sequence, [&](const Axes& o) {
-    return batch_first_ ? chosen(o[2], [&](const Result& r) { return r.sequence({o[1], o[0], o[3]}); })
-                        : chosen(o[1], [&](const Result& r) { return r.sequence({o[0], o[2], o[3]}); });
+    return batch_first_
+               ? chosen(o[2], [&](const Result& r) { return r.sequence({o[1], o[0], o[3]}); })
+               : chosen(o[1], [&](const Result& r) { return r.sequence({o[0], o[2], o[3]}); });
   }));
   const Shape state = batch_first_ ? Shape{batch_, direction_count_, hidden_}
                                    : Shape{direction_count_, batch_, hidden_};

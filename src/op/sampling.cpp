@@ -36,8 +36,8 @@ struct GridAxis {
     switch (beyond) {
       case Beyond::zeros: return at;
       case Beyond::border:
-        return select(lt(at, low()) | lt(high(), at), clamp(at, number_like(at, 0),
-                                                            number_like(at, extent - 1)), at);
+        return select(lt(at, low()) | lt(high(), at),
+                      clamp(at, number_like(at, 0), number_like(at, extent - 1)), at);
       case Beyond::reflection: break;
     }
     const double range = high() - low();
@@ -50,8 +50,7 @@ struct GridAxis {
   Expr brought_back_index(const Expr& at) const {
     switch (beyond) {
       case Beyond::zeros: return at;
-      case Beyond::border:
-        return clamp(at, number_like(at, 0), number_like(at, extent - 1));
+      case Beyond::border: return clamp(at, number_like(at, 0), number_like(at, extent - 1));
       case Beyond::reflection: break;
     }
     const int64_t period = align_corners ? 2 * (extent - 1) : 2 * extent;
@@ -68,8 +67,7 @@ void grid_sample(OpContext& op) {
   const size_t rank = spatial.size();
   require(grid.rank() == x.rank() && grid.shape[0] == x.shape[0] &&
               grid.shape.back() == static_cast<int64_t>(rank),
-          "a grid of shape {} for an input of shape {}", to_string(grid.shape),
-          to_string(x.shape));
+          "a grid of shape {} for an input of shape {}", to_string(grid.shape), to_string(x.shape));
   const Shape places(grid.shape.begin() + 1, grid.shape.end() - 1);
   const Shape shape = joined(Shape{x.shape[0], x.shape[1]}, places);
   const std::string mode = op.text("mode", "linear");
@@ -78,8 +76,7 @@ void grid_sample(OpContext& op) {
   require(nearest || cubic || mode == "linear" || mode == "bilinear",
           "mode is '{}'; linear, nearest or cubic are expected", mode);
   for (const int64_t extent : spatial) {
-    require(extent > 0 || element_count(shape) == 0, "nothing to sample in {}",
-            to_string(x.shape));
+    require(extent > 0 || element_count(shape) == 0, "nothing to sample in {}", to_string(x.shape));
   }
 
   std::vector<GridAxis> axes;
@@ -215,8 +212,8 @@ void deform_conv(OpContext& op) {
   const Operand filter =
       op.reshape(w, joined(Shape{groups.count, groups.outputs, groups.inputs}, window.kernel));
   const Operand grouped = op.reshape(
-      seen, joined(joined(Shape{batch, groups.count, groups.inputs}, window.kernel),
-                   window.output));
+      seen,
+      joined(joined(Shape{batch, groups.count, groups.inputs}, window.kernel), window.output));
   std::optional<Operand> shift;
   if (bias) shift = op.reshape(*bias, {groups.count, groups.outputs});
   const Operand y = contraction(

@@ -36,8 +36,8 @@ void rotary_embedding(OpContext& op) {
   const DType type = product_type(input.dtype);
   Shape lead(x.x.shape.begin(), x.x.shape.end() - 1);
   // The last two axes: a pair's two elements and the pairs, in the order of memory.
-  const Operand pairs = op.compute(
-      joined(lead, interleaved ? Shape{half, 2} : Shape{2, half}), [&](const Axes& o) {
+  const Operand pairs =
+      op.compute(joined(lead, interleaved ? Shape{half, 2} : Shape{2, half}), [&](const Axes& o) {
         const Expr& pair = o[interleaved ? 3 : 4];
         const Expr& side = o[interleaved ? 4 : 3];
         const Expr& token = o[x.packed ? 1 : 2];
@@ -54,10 +54,9 @@ void rotary_embedding(OpContext& op) {
         return cast(input.dtype, select(eq(side, 0), own - other, own + other));
       });
   const Operand rotated = op.reshape(pairs, joined(lead, {turned}));
-  const Operand y =
-      turned == x.size()
-          ? rotated
-          : concat(op, {rotated, slice(op, x.x, -1, turned, x.size() - turned)}, -1);
+  const Operand y = turned == x.size()
+                        ? rotated
+                        : concat(op, {rotated, slice(op, x.x, -1, turned, x.size() - turned)}, -1);
   op.out(op.reshape(y, input.shape));
 }
 
@@ -130,7 +129,7 @@ Tokens tokens_of(OpContext& op) {
   require(op.has(5) == delta, "update_rule '{}' {} beta", rule, delta ? "needs" : "takes no");
 
   Tokens t{packed_in(op, 0, query_heads), packed_in(op, 1, heads), packed_in(op, 2, heads), {}, {},
-           query_heads / heads, op.real("scale", 0)};
+           query_heads / heads,           op.real("scale", 0)};
   const Shape tokens{t.query.batch(), t.query.length()};
   const auto fits = [&](const Heads& x) {
     return x.batch() == tokens[0] && x.length() == tokens[1];
@@ -176,8 +175,8 @@ Operand updated(Builder& b, const Tokens& t, const Operand& state, int64_t time)
   return b.compute(state.shape, [&](const Axes& o) {
     Expr value = Tokens::at(t.value, o[0], o[1], time, o[3]);
     if (t.rate) {
-      value = Tokens::at(*t.rate, o[0], o[1], time, o[3]) *
-              (value - (*recalled)({o[0], o[1], o[3]}));
+      value =
+          Tokens::at(*t.rate, o[0], o[1], time, o[3]) * (value - (*recalled)({o[0], o[1], o[3]}));
     }
     return kept_state(o[0], o[1], o[2], o[3]) + key(o[0], o[1], o[2]) * value;
   });

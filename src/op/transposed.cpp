@@ -42,8 +42,8 @@ Spread spread_of(const OpContext& op, const Shape& x, Shape kernel) {
             "an input of shape {} and a kernel of shape {}: no extent may be 0", to_string(x),
             to_string(spread.kernel));
     const int64_t span = checked_add(checked_mul(spread.kernel[i] - 1, spread.dilations[i]), 1);
-    const int64_t whole = checked_add(checked_mul(input[i] - 1, spread.strides[i]),
-                                      checked_add(span, extra[i]));
+    const int64_t whole =
+        checked_add(checked_mul(input[i] - 1, spread.strides[i]), checked_add(span, extra[i]));
     int64_t begin = auto_pad == AutoPad::valid ? 0 : pads[i];
     int64_t output = 0;
     if (!stated.empty() || same) {
@@ -89,11 +89,9 @@ void conv_transpose(OpContext& op) {
   std::optional<Operand> offset;
   if (bias) offset = op.reshape(*bias, groups.split(bias->shape, 0));
   const bool grouped = groups.count > 1;
-  const Shape lead = grouped ? Shape{x.shape[0], groups.count, groups.outputs}
-                             : Shape{x.shape[0], groups.outputs};
-  const auto group = [&](const Axes& out) {
-    return grouped ? Axes{out[1]} : Axes{};
-  };
+  const Shape lead =
+      grouped ? Shape{x.shape[0], groups.count, groups.outputs} : Shape{x.shape[0], groups.outputs};
+  const auto group = [&](const Axes& out) { return grouped ? Axes{out[1]} : Axes{}; };
 
   const Fold fold = fold_of(spread);
   const Expr zero = Expr::integer(x.dtype, 0);
@@ -124,23 +122,20 @@ void col2im(OpContext& op) {
           "{} rows cannot be divided into blocks of shape {}", columns.shape[1], to_string(block));
   const int64_t channels = columns.shape[1] / block_size;
   // The blocks lie where a window would slide over the image.
-  const Window window =
-      window_of(op, joined(Shape{columns.shape[0], channels}, image), block);
+  const Window window = window_of(op, joined(Shape{columns.shape[0], channels}, image), block);
   require(columns.shape[2] == element_count(window.output),
           "an image of shape {} has blocks at {} positions, not at {}", to_string(image),
           to_string(window.output), columns.shape[2]);
 
   const Shape lead{columns.shape[0], channels};
   const Operand blocks = op.reshape(columns, joined(joined(lead, block), window.output));
-  const Fold fold =
-      fold_of({block, window.strides, window.dilations, window.pads_begin, image});
+  const Fold fold = fold_of({block, window.strides, window.dilations, window.pads_begin, image});
   const Expr zero = Expr::integer(columns.dtype, 0);
-  op.out(fold.sum(
-      op, columns.dtype, lead, {},
-      [&](const Axes& out, const Axes&, const Axes& kernel, const Axes& at) {
-        return cast(product_type(columns.dtype),
-                    blocks.or_outside(joined(joined(out, kernel), at), zero));
-      }));
+  op.out(fold.sum(op, columns.dtype, lead, {},
+                  [&](const Axes& out, const Axes&, const Axes& kernel, const Axes& at) {
+                    return cast(product_type(columns.dtype),
+                                blocks.or_outside(joined(joined(out, kernel), at), zero));
+                  }));
 }
 
 }  // namespace
