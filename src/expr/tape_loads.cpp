@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "expr/tape.h"
@@ -46,33 +48,61 @@ void strided_loop(const Instr& instr, Frame& frame) {
   }
 }
 
-// Position by position: inside, the element; outside, the value given for that; neither: an error,
-// unless a guard says that nobody looks.
+// The first position of point `i` that is outside, for the message.
+[[noreturn]] void fail_outside(const Instr& instr, Frame& frame, const Tensor& tensor, int64_t i) {
+  for (size_t axis = 0; axis < tensor.shape().size(); ++axis) {
+    const int64_t position = frame.reg<int64_t>(instr.index[axis])[i];
+    if (position >= 0 && position < tensor.shape()[axis]) continue;
+    fail("index {} is out of range for axis {} of {}", position, axis, to_string(tensor.type()));
+  }
+  fail("an index is out of range for {}", to_string(tensor.type()));
+}
+
+// Each position is looked at. Inside, the element; outside, the value given for that; neither: an
+// error, unless a guard says that nobody looks.
 template <typename Stored, typename Reg>
 void checked_loop(const Instr& instr, Frame& frame) {
   const Tensor& tensor = (*frame.tensors)[static_cast<size_t>(instr.value)];
-  const Shape& shape = tensor.shape();
   const Stored* elements = tensor.data<Stored>();
   Reg* dst = frame.reg<Reg>(instr.dst);
   const Reg* outside = instr.a >= 0 ? frame.reg<Reg>(instr.a) : nullptr;
   const int64_t* guard = instr.b >= 0 ? frame.reg<int64_t>(instr.b) : nullptr;
-  for (int64_t i = 0; i < frame.count; ++i) {
-    int64_t offset = 0;
-    bool inside = true;
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const int64_t position = frame.reg<int64_t>(instr.index[axis])[i];
-      if (position < 0 || position >= shape[axis]) {
-        inside = false;
-        if (outside == nullptr && (guard == nullptr || guard[i] != 0)) {
-          fail("index {} is out of range for axis {} of {}", position, axis,
-               to_string(tensor.type()));
-        }
-        break;
-      }
-      offset = offset * shape[axis] + position;
+  // Joined tensors: most strips lie in one of them and need nothing of the others.
+  if (guard != nullptr &&
+      std::all_of(guard, guard + frame.count, [](int64_t g) { return g == 0; })) {
+    std::fill_n(dst, frame.count, Reg{});
+    return;
+  }
+  std::array<int64_t, kStrip> offsets;
+  std::array<uint64_t, kStrip> beyond;  // not 0 where a position is outside
+  std::fill_n(offsets.begin(), frame.count, 0);
+  std::fill_n(beyond.begin(), frame.count, 0);
+  uint64_t any = 0;
+  for (size_t axis = 0; axis < instr.index.size(); ++axis) {
+    const auto extent = static_cast<uint64_t>(tensor.shape()[axis]);
+    const int64_t* positions = frame.reg<int64_t>(instr.index[axis]);
+    for (int64_t i = 0; i < frame.count; ++i) {
+      // Negative ones are enormous as unsigned ones; what they make of the offset is not used.
+      const auto position = static_cast<uint64_t>(positions[i]);
+      const uint64_t is_beyond = position >= extent ? 1 : 0;
+      offsets[i] = static_cast<int64_t>(static_cast<uint64_t>(offsets[i]) * extent + position);
+      beyond[i] |= is_beyond;
+      any |= is_beyond;
     }
-    if (inside) dst[i] = static_cast<Reg>(elements[offset]);
-    else dst[i] = outside != nullptr ? outside[i] : Reg{};
+  }
+  if (any == 0) {
+    for (int64_t i = 0; i < frame.count; ++i) dst[i] = static_cast<Reg>(elements[offsets[i]]);
+    return;
+  }
+  for (int64_t i = 0; i < frame.count; ++i) {
+    if (beyond[i] == 0) {
+      dst[i] = static_cast<Reg>(elements[offsets[i]]);
+    } else {
+      if (outside == nullptr && (guard == nullptr || guard[i] != 0)) {
+        fail_outside(instr, frame, tensor, i);
+      }
+      dst[i] = outside != nullptr ? outside[i] : Reg{};
+    }
   }
 }
 
