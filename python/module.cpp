@@ -14,7 +14,6 @@ namespace nb = nanobind;
 namespace aoe {
 namespace {
 
-using Bytes = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ReadOnlyBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Value value_from(nb::handle object);
@@ -97,6 +96,20 @@ nb::list ports(const std::vector<Port>& ports) {
   return result;
 }
 
+// Python sees one kind of error, whatever went wrong inside.
+template <typename Fn>
+auto as_error(const Fn& fn) {
+  try {
+    return fn();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error("the machine's memory does not suffice");
+  } catch (const std::exception& error) {
+    throw Error(error.what());
+  }
+}
+
 LoadedModel load(const nb::object& source, const std::map<std::string, Shape>& input_shapes,
                  int threads) {
   const LoadOptions options{input_shapes, threads};
@@ -104,11 +117,11 @@ LoadedModel load(const nb::object& source, const std::map<std::string, Shape>& i
     const auto bytes = nb::cast<nb::bytes>(source);
     const std::span contents(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
     const nb::gil_scoped_release unlocked;
-    return LoadedModel::from_bytes(contents, options);
+    return as_error([&] { return LoadedModel::from_bytes(contents, options); });
   }
   const auto path = nb::cast<std::string>(source);
   const nb::gil_scoped_release unlocked;
-  return LoadedModel::from_file(path, options);
+  return as_error([&] { return LoadedModel::from_file(path, options); });
 }
 
 nb::list run(const LoadedModel& model, const nb::list& feeds) {
@@ -120,7 +133,7 @@ nb::list run(const LoadedModel& model, const nb::list& feeds) {
   std::vector<Value> results;
   {
     const nb::gil_scoped_release unlocked;
-    results = model.run(values);
+    results = as_error([&] { return model.run(values); });
   }
   nb::list outputs;
   for (const Value& result : results) outputs.append(object_from(result));

@@ -64,8 +64,16 @@ def from_engine(value: Any) -> Any:
     if dtype == STRING:
         strings = np.empty(len(data), dtype=object)
         strings[:] = [item.decode("utf-8", "surrogateescape") for item in data]
-        return strings.reshape(shape)
-    return data.view(numpy_dtype(dtype)).reshape(shape)
+        return _reshaped(strings, shape)
+    return _reshaped(data.view(numpy_dtype(dtype)), shape)
+
+
+def _reshaped(array: np.ndarray, shape: list[int]) -> np.ndarray:
+    try:
+        return array.reshape(shape)
+    except ValueError as error:
+        # Without elements an array may have extents here that numpy cannot count.
+        raise Error(f"an output of shape {shape} cannot be a numpy array: {error}") from error
 
 
 def numpy_dtype(dtype: str) -> np.dtype:

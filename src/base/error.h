@@ -12,7 +12,8 @@ namespace aoe {
 // asked. It ends the load or the run that met it; the public interfaces turn it into a value.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& message) : std::runtime_error(message) {}
+  // Shortened where it is very long; what is not UTF-8 in it is replaced.
+  explicit Error(const std::string& message);
 
   // The same error seen from one level further out: "conv1 (Conv): kernel_shape is empty".
   Error within(const std::string& place) const { return Error(place + ": " + what()); }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -35,7 +36,11 @@ void parallel_for(int64_t count, int64_t grain, int threads,
   };
   {
     std::vector<std::jthread> helpers;
-    for (int i = 1; i < workers; ++i) helpers.emplace_back(work);
+    try {
+      for (int i = 1; i < workers; ++i) helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+      // No more threads to be had: those there are do all of it.
+    }
     work();
   }
   if (error) std::rethrow_exception(error);

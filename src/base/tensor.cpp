@@ -46,6 +46,14 @@ Tensor Tensor::zeros(TensorType type) {
 }
 
 Tensor Tensor::over(TensorType type, const void* elements, std::shared_ptr<const void> owner) {
+  if (type.dtype == DType::boolean) {
+    // Any byte but 0 is true outside; in memory only 1 is.
+    Tensor result(std::move(type));
+    const auto* from = static_cast<const uint8_t*>(elements);
+    const int64_t count = result.count();
+    for (int64_t i = 0; i < count; ++i) result.data<bool>()[i] = from[i] != 0;
+    return result;
+  }
   static const std::byte nothing{};  // an empty array may have no address, a Tensor must
   if (elements == nullptr) elements = &nothing;
   Tensor result;

@@ -35,6 +35,7 @@ class Tensor {
 
   static Tensor zeros(TensorType type);
   // Elements that live elsewhere; `owner` keeps them alive and may be null if the caller does.
+  // Bools are copied, since bytes from outside need not be 0 or 1.
   static Tensor over(TensorType type, const void* elements, std::shared_ptr<const void> owner);
   static Tensor strings(Shape shape, std::vector<std::string> elements);
 

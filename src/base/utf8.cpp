@@ -40,6 +40,8 @@ std::u32string utf8_decoded(std::string_view text) {
   return result;
 }
 
+bool is_utf8(std::string_view text) { return utf8_encoded(utf8_decoded(text)) == text; }
+
 std::string utf8_encoded(std::u32string_view characters) {
   constexpr std::array<char32_t, 4> kLeads{0, 0xc0, 0xe0, 0xf0};
   std::string result;

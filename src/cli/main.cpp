@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
   aoe::add_run_command(app);
   try {
     app.parse(argc, argv);
-    return 0;
+    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    return written ? 0 : complain("what it prints cannot be written");
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

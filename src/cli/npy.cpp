@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/utf8.h"
 #include "cli/zip.h"
 
 namespace aoe {
@@ -77,7 +78,8 @@ DType dtype_in(std::string_view code, std::optional<DType> expected) {
 // Fixed-width text, four bytes a character ("U") or one ("S"), padded with zeros.
 Tensor strings_from(Shape shape, std::string_view code, std::string_view data) {
   int64_t width = 0;
-  std::from_chars(code.data() + 1, code.data() + code.size(), width);
+  const auto parsed = std::from_chars(code.data() + 1, code.data() + code.size(), width);
+  require(parsed.ec == std::errc{}, "its element type '{}' is not supported", code);
   const bool wide = code.starts_with('U');
   const int64_t each = checked_mul(width, wide ? 4 : 1);
   const int64_t count = element_count(shape);
@@ -90,22 +92,14 @@ Tensor strings_from(Shape shape, std::string_view code, std::string_view data) {
       texts[i] = field.substr(0, field.find_last_not_of('\0') + 1);
       continue;
     }
+    std::u32string characters;
     for (; field.size() >= 4; field.remove_prefix(4)) {
-      uint32_t c = 0;
-      std::memcpy(&c, field.data(), 4);
-      if (c == 0) break;
-      if (c < 0x80) texts[i] += static_cast<char>(c);
-      else if (c < 0x800)
-        texts[i] += {static_cast<char>(0xc0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
-      else if (c < 0x10000) {
-        texts[i] += {static_cast<char>(0xe0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)),
-                     static_cast<char>(0x80 | (c & 63))};
-      } else {
-        texts[i] +=
-            {static_cast<char>(0xf0 | (c >> 18 & 7)), static_cast<char>(0x80 | (c >> 12 & 63)),
-             static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
-      }
+      char32_t character = 0;
+      std::memcpy(&character, field.data(), sizeof character);
+      if (character == 0) break;
+      characters += character;
     }
+    texts[i] = utf8_encoded(characters);
   }
   return Tensor::strings(std::move(shape), std::move(texts));
 }
@@ -223,11 +217,14 @@ std::map<std::string, Tensor> read_npz(const std::filesystem::path& file,
 void write_npz(const std::filesystem::path& file, const std::map<std::string, Tensor>& arrays) {
   std::map<std::string, std::string> entries;
   for (const auto& [name, tensor] : arrays) entries[name + ".npy"] = npy_bytes(tensor);
-  std::filesystem::path beside = file;
+  std::error_code error;
+  // A link stays: what it points at is replaced.
+  std::filesystem::path target = std::filesystem::weakly_canonical(file, error);
+  if (error) target = file;
+  std::filesystem::path beside = target;
   beside += fmt::format(".{}.tmp", getpid());
   write_zip(beside, entries);
-  std::error_code error;
-  std::filesystem::rename(beside, file, error);
+  std::filesystem::rename(beside, target, error);
   if (error) {
     std::filesystem::remove(beside);
     fail("'{}' cannot be written: {}", file.string(), error.message());

@@ -11,7 +11,7 @@ namespace {
 struct RunOptions {
   std::string model;
   std::vector<std::string> inputs;
-  std::string output;
+  std::optional<std::string> output;
   std::string input_shape;
   int threads = 0;
   uint32_t seed = 0;
@@ -43,6 +43,16 @@ std::map<std::string, Shape> parse_shapes(const std::string& text) {
   return shapes;
 }
 
+// The position of the '=' in "name=file": names and files may hold some of their own, so the longest
+// name that is an input counts.
+size_t name_end(const std::string& text, const std::map<std::string, DType>& expected) {
+  size_t found = text.find('=');
+  for (size_t at = found; at != std::string::npos; at = text.find('=', at + 1)) {
+    if (expected.contains(text.substr(0, at))) found = at;
+  }
+  return found;
+}
+
 std::map<std::string, Value> read_inputs(const std::vector<std::string>& inputs,
                                          const LoadedModel& model) {
   std::map<std::string, DType> expected;
@@ -50,22 +60,39 @@ std::map<std::string, Value> read_inputs(const std::vector<std::string>& inputs,
     if (port.type.dtype) expected[port.name] = *port.type.dtype;
   }
   std::map<std::string, Value> feeds;
+  const auto give = [&](const std::string& name, Tensor tensor) {
+    require(feeds.emplace(name, std::move(tensor)).second, "--input gives '{}' twice", name);
+  };
   for (const std::string& input : inputs) {
-    const size_t equals = input.find('=');
+    const size_t equals = name_end(input, expected);
     if (equals == std::string::npos) {
       require(input.ends_with(".npz"),
-              "--input '{}': a .npy file needs the name of its input: "
-              "--input name={}",
-              input, input);
-      for (auto& [name, tensor] : read_npz(input, expected)) feeds[name] = std::move(tensor);
+              "--input '{}': a .npy file needs the name of its input: --input name={}", input,
+              input);
+      for (auto& [name, tensor] : read_npz(input, expected)) give(name, std::move(tensor));
       continue;
     }
     const std::string name = input.substr(0, equals);
     const auto known = expected.find(name);
-    feeds[name] = read_npy(input.substr(equals + 1),
-                           known == expected.end() ? std::nullopt : std::optional(known->second));
+    give(name, read_npy(input.substr(equals + 1), known == expected.end()
+                                                      ? std::nullopt
+                                                      : std::optional(known->second)));
   }
   return feeds;
+}
+
+// Before any work: whether the outputs can be written there without harm.
+void check_output(const std::string& output, const std::string& model) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path file(output);
+  const fs::file_status status = fs::status(file, error);
+  require(!fs::exists(status) || fs::is_regular_file(status),
+          "--output '{}' exists and is not a regular file", output);
+  require(!fs::equivalent(file, model, error), "--output '{}' is the model itself", output);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  require(file.has_filename() && fs::is_directory(folder, error),
+          "--output '{}': there is no folder '{}'", output, folder.string());
 }
 
 // Normal floats; integers from {0, 1}, so that indices stay in range.
@@ -133,17 +160,18 @@ void run_loaded(const LoadedModel& model, const RunOptions& options) {
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = model.outputs()[i].name;
     print_value("output", name, results[i]);
-    if (options.output.empty()) continue;
+    if (!options.output) continue;
     require(results[i].is_tensor(), "output '{}' is {}, which an .npz file cannot hold", name,
             to_string(results[i].type()));
     arrays[name] = results[i].tensor();
   }
-  if (options.output.empty()) return;
-  write_npz(options.output, arrays);
-  fmt::print("written to {}\n", options.output);
+  if (!options.output) return;
+  write_npz(*options.output, arrays);
+  fmt::print("written to {}\n", *options.output);
 }
 
 void run(const RunOptions& options) {
+  if (options.output) check_output(*options.output, options.model);
   const LoadedModel model =
       LoadedModel::from_file(options.model, {parse_shapes(options.input_shape), options.threads});
   try {

@@ -32,7 +32,8 @@ std::string read_entry(unzFile file, int64_t limit) {
 void require_file(const std::filesystem::path& file) {
   std::error_code error;
   require(!std::filesystem::is_directory(file, error), "it is a directory");
-  require(std::filesystem::is_regular_file(file, error), "there is no such file");
+  require(std::filesystem::exists(file, error), "there is no such file");
+  require(std::filesystem::is_regular_file(file, error), "it is not a regular file");
 }
 
 std::map<std::string, std::string> read_zip(const std::filesystem::path& file) {

@@ -6,7 +6,7 @@
 namespace aoe {
 namespace {
 
-constexpr int64_t kFar = int64_t{1} << 62;
+constexpr int64_t kFar = int64_t{1} << 61;
 
 // Wide enough for any product of two int64 and any sum of a few.
 using Wide = __int128;

@@ -55,7 +55,7 @@ Tensor padded(const PaddedCopy& copy, const Tensor& tensor) {
     using T = typename decltype(tag)::type;
     Tensor result(type);
     const T outside = is_float(type.dtype)
-                          ? static_cast<T>(static_cast<float>(copy.outside->number))
+                          ? static_cast<T>(copy.outside->number)
                           : static_cast<T>(copy.outside->id);
     T* to = result.data<T>();
     std::fill_n(to, result.count(), outside);

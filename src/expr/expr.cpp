@@ -67,7 +67,11 @@ Expr simplified(ExprOp op, const Expr& a, const Expr& b) {
 std::string_view name(ExprOp op) { return kNames[static_cast<size_t>(op)]; }
 
 Expr Expr::constant(DType dtype, double value) {
-  if (!is_float(dtype)) return integer(dtype, static_cast<int64_t>(value));
+  if (!is_float(dtype)) {
+    // Beyond this a double has no integer next to it; NaN compares false.
+    require(std::fabs(value) < 0x1p63, "{} does not fit into {}", value, name(dtype));
+    return integer(dtype, static_cast<int64_t>(value));
+  }
   Node node{.op = ExprOp::constant, .dtype = dtype, .operands = {}};
   node.number = value;
   return Expr(std::move(node));
@@ -96,7 +100,10 @@ Expr Expr::load(int64_t tensor, DType dtype, std::vector<Expr> index, Expr outsi
     if (position.dtype() != DType::i64) fail("an index is {}, not int64", name(position.dtype()));
   }
   if (outside) {
-    assert(outside.dtype() == dtype);
+    if (outside.dtype() != dtype) {
+      fail("elements of {} with {} outside: both must have one type", name(dtype),
+           name(outside.dtype()));
+    }
     node.operands.push_back(std::move(outside));
   }
   return Expr(std::move(node));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <set>
 
 namespace aoe {
 namespace {
@@ -159,9 +158,15 @@ bool Compiler::compile_multiply_add(const Reducer& reducer, int accumulator) {
   const Expr& x = element->operands[0];
   const Expr& y = element->operands[1];
   if (x->op != ExprOp::load || y->op != ExprOp::load) return false;
+  const size_t loads = tape_.loads.size();
+  const size_t copies = tape_.padded.size();
   const auto load_x = strided(x, true);
-  const auto load_y = strided(y, true);
-  if (!load_x || !load_y) return false;
+  const auto load_y = load_x ? strided(y, true) : std::nullopt;
+  if (!load_y) {
+    tape_.loads.resize(loads);
+    tape_.padded.resize(copies);
+    return false;
+  }
   add(tape_.inner,
       {.run = multiply_add_instruction(), .dst = accumulator, .a = *load_x, .b = *load_y});
   return true;
@@ -211,13 +216,15 @@ int Compiler::emit_select(const Expr& expr, Mode mode) {
   const int condition = value_of(expr->operands[0], mode);
   const auto side = [&](const Expr& arm, bool taken) {
     if (!has_unchecked_load(arm)) return value_of(arm, mode);
+    // Where the condition is computed: an arm that does not vary in the reduction runs before it.
+    std::vector<Instr>& guards = list_of(expr->operands[0], mode);
     int guard = condition;
     if (!taken) {
-      guard = add(list, {.run = unary_instruction(ExprOp::logical_not, RegClass::i64), .a = guard});
+      guard = add(guards, {.run = unary_instruction(ExprOp::logical_not, RegClass::i64), .a = guard});
     }
     if (mode.guard >= 0) {
       guard = add(
-          list,
+          guards,
           {.run = binary_instruction(ExprOp::bit_and, RegClass::i64), .a = guard, .b = mode.guard});
     }
     const bool varies = mode.guard_varies || varies_in_reduction(expr->operands[0]);
@@ -260,7 +267,6 @@ int Compiler::emit_load(const Expr& expr, Mode mode) {
   }
   Instr instr{.run = checked_load_instruction(expr.dtype())};
   instr.value = static_cast<int>(expr->id);
-  instr.dtype = expr.dtype();
   for (int i = 0; i < expr->rank; ++i) {
     instr.index.push_back(value_of(expr->operands[static_cast<size_t>(i)], mode));
   }
@@ -285,7 +291,6 @@ std::optional<int> Compiler::strided(const Expr& load, bool may_pad) {
   }
   StridedLoad result;
   result.value = static_cast<int>(load->id);
-  result.dtype = load.dtype();
   Shape strides = row_major_strides(shape);
   if (!inside) {
     const auto copy = may_pad ? padded_copy(load, ranges) : std::nullopt;
@@ -300,6 +305,7 @@ std::optional<int> Compiler::strided(const Expr& load, bool may_pad) {
   for (size_t i = 0; i < shape.size(); ++i) {
     result.origin += index[i].constant * strides[i];
     for (size_t axis = 0; axis < extents_.size(); ++axis) {
+      if (extents_[axis] == 1) continue;  // never stepped along, so its coefficient may be anything
       int64_t& stride = axis < stage_.axes.size()
                             ? result.out_strides[axis]
                             : result.reduce_strides[axis - stage_.axes.size()];

@@ -28,7 +28,6 @@ RegClass reg_class(DType dtype);
 // A load that walks memory with strides.
 struct StridedLoad {
   int value = 0;  // which tensor
-  DType dtype = DType::f32;
   int64_t origin = 0;                // element at the point where all axes are 0
   std::vector<int64_t> out_strides;  // for each output axis
   std::vector<int64_t> reduce_strides;
@@ -58,10 +57,10 @@ struct Instr {
   double number = 0;
   int value = -1;  // checked loads: the tensor, its index registers, the value outside
   std::vector<int> index = {};
-  DType dtype = DType::f32;
 };
 
-// A stage, ready to run.
+// A stage, ready to run: the lists in the order in which they do. `setup` runs once; for each strip
+// then `restart`, `outer`, `inner` at each position of the reduction, and `finish`.
 struct Tape {
   int64_t out_rank = 0;
   std::vector<Instr> setup;    // once: constants

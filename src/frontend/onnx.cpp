@@ -16,15 +16,11 @@ Graph import_model(onnx::ModelProto proto, const fs::path& folder) {
   require(proto.has_graph(), "it holds no graph; is it an ONNX model?");
   OnnxModel model{.opsets = {}, .functions = {}, .tensors = OnnxTensorReader(folder)};
   for (const auto& entry : proto.opset_import()) {
-    const std::string domain =
-        entry.domain() == "ai.onnx" ? "" : checked_name(entry.domain(), "a domain");
-    require(entry.version() >= 1 && (!domain.empty() || entry.version() <= kNewestOnnxOpset),
-            "it needs opset {} of domain '{}'; opsets 1 to {} are known", entry.version(),
-            domain.empty() ? "ai.onnx" : domain, kNewestOnnxOpset);
-    model.opsets[domain] = static_cast<int>(entry.version());
+    checked_name(entry.domain(), "a domain");
+    model.opsets[standard_domain(entry.domain())] = checked_opset(entry);
   }
   for (const auto& function : proto.functions()) {
-    const std::string domain = function.domain() == "ai.onnx" ? "" : function.domain();
+    const std::string domain = standard_domain(function.domain());
     checked_name(function.name(), "a function");
     model.functions[{domain, function.name(), function.overload()}] = &function;
   }
@@ -56,6 +52,7 @@ Graph load_onnx(const fs::path& file) {
     const fs::file_status status = fs::status(file, error);
     require(fs::exists(status), "there is no such file");
     require(!fs::is_directory(status), "it is a directory");
+    require(fs::is_regular_file(status), "it is not a regular file");
     std::ifstream stream(file, std::ios::binary);
     require(stream.good(), "it cannot be opened");
     require(stream.peek() != std::ifstream::traits_type::eof(), "it is empty");

@@ -9,6 +9,13 @@ namespace {
 
 // Functions that call functions can multiply without bound.
 constexpr int64_t kMaxNodes = 1'000'000;
+constexpr size_t kMaxCopiedBytes = size_t{1} << 30;
+// Each call takes stack.
+constexpr size_t kMaxCallDepth = 100;
+// Operators of any number of inputs become expressions as deep.
+constexpr int kMaxInputs = 4096;
+// Names grow with each call inside a call; beyond this they would tell nobody anything.
+constexpr size_t kMaxPrefix = 1000;
 
 // AttributeProto.AttributeType
 enum AttributeType {
@@ -38,8 +45,6 @@ int type_of(const onnx::AttributeProto& proto) {
   if (!proto.s().empty()) return kString;
   return proto.f() != 0 ? kFloat : kInt;
 }
-
-std::string standard_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 std::string known_alternatives(std::string_view domain, std::string_view type) {
   for (const OpDef* def : all_operators()) {
@@ -99,24 +104,10 @@ Graph OnnxImporter::import(onnx::GraphProto& proto) {
     scope.call = outer_->scope_->call;
   }
   for (auto& tensor : *proto.mutable_initializer()) {
-    const std::string name = checked_name(tensor.name(), "an initializer");
-    const int id = define(name, scope);
-    try {
-      graph_.value(id).constant = model_.tensors.read(tensor);
-      graph_.value(id).type = graph_.value(id).constant.type();
-    } catch (const Error& error) {
-      throw error.within(fmt::format("initializer '{}'", name));
-    }
+    import_initializer(tensor, tensor.name(), scope);
   }
   for (auto& tensor : *proto.mutable_sparse_initializer()) {
-    const std::string name = checked_name(tensor.values().name(), "an initializer");
-    const int id = define(name, scope);
-    try {
-      graph_.value(id).constant = model_.tensors.read(tensor);
-      graph_.value(id).type = graph_.value(id).constant.type();
-    } catch (const Error& error) {
-      throw error.within(fmt::format("initializer '{}'", name));
-    }
+    import_initializer(tensor, tensor.values().name(), scope);
   }
   for (const auto& input : proto.input()) {
     checked_name(input.name(), "an input");
@@ -138,16 +129,30 @@ Graph OnnxImporter::import(onnx::GraphProto& proto) {
     const int id = find(output.name(), scope);
     require(id >= 0, "output '{}' is produced by nothing", output.name());
     graph_.outputs.push_back(id);
+    auto& names = graph_.output_names;
+    require(std::find(names.begin(), names.end(), output.name()) == names.end(),
+            "output '{}' is listed twice", output.name());
+    names.push_back(output.name());
     if (graph_.value(id).dims || !output.has_type()) continue;
     GraphValue declared;
     read_type(output.type(), declared);
     graph_.value(id).dims = declared.dims;
-    if (!graph_.value(id).type.dtype) graph_.value(id).type.dtype = declared.type.dtype;
-    graph_.value(id).type.kind = declared.type.kind;
+    graph_.value(id).declared = declared.type;
   }
   for (const int outside : captured_) graph_.inputs.push_back(captured_as_.at(outside));
   verify(graph_);
   return std::move(graph_);
+}
+
+template <typename TensorMessage>
+void OnnxImporter::import_initializer(TensorMessage& proto, const std::string& name, Scope& scope) {
+  const int id = define(checked_name(name, "an initializer"), scope);
+  try {
+    graph_.value(id).constant = model_.tensors.read(proto);
+    graph_.value(id).type = graph_.value(id).constant.type();
+  } catch (const Error& error) {
+    throw error.within(fmt::format("initializer '{}'", graph_.value(id).name));
+  }
 }
 
 void OnnxImporter::import_nodes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
@@ -185,6 +190,10 @@ void OnnxImporter::import_node(onnx::NodeProto& proto, Scope& scope) {
 void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodeProto& call,
                                Scope& scope) {
   auto& calls = model_.calls;
+  require(calls.size() < kMaxCallDepth, "functions call each other more than {} deep",
+          kMaxCallDepth);
+  model_.copied_bytes += function.ByteSizeLong();
+  require(model_.copied_bytes <= kMaxCopiedBytes, "what its functions come to is too large");
   require(std::find(calls.begin(), calls.end(), &function) == calls.end(),
           "function {} calls itself", function.name());
   require(
@@ -193,7 +202,7 @@ void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodePr
       function.input_size(), function.output_size(), call.input_size(), call.output_size());
   OpsetMap opsets;
   for (const auto& entry : function.opset_import()) {
-    opsets[standard_domain(entry.domain())] = static_cast<int>(entry.version());
+    opsets[standard_domain(entry.domain())] = checked_opset(entry);
   }
   std::map<std::string, onnx::AttributeProto*, std::less<>> attributes;
   std::vector<onnx::AttributeProto> defaults(function.attribute_proto().begin(),
@@ -207,8 +216,10 @@ void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodePr
   inside.opsets = &opsets;
   inside.call = &attributes;
   inside.is_function = true;
-  inside.prefix =
-      fmt::format("{}{}/", scope.prefix, call.name().empty() ? function.name() : call.name());
+  inside.prefix = scope.prefix;
+  if (inside.prefix.size() < kMaxPrefix) {
+    inside.prefix += (call.name().empty() ? function.name() : call.name()) + "/";
+  }
   for (int i = 0; i < function.input_size(); ++i) {
     const int id = i < call.input_size() ? use(call.input(i), scope) : -1;
     // An input left out has a name inside that means nothing.
@@ -241,6 +252,8 @@ void OnnxImporter::import_operator(onnx::NodeProto& proto, const OpDef* def, int
   node.def = def;
   node.opset = opset;
   node.name = proto.name().empty() ? "" : scope.prefix + proto.name();
+  require(proto.input_size() <= kMaxInputs, "it has {} inputs; at most {} are supported",
+          proto.input_size(), kMaxInputs);
   for (const std::string& input : proto.input()) node.inputs.push_back(use(input, scope));
   for (auto& attribute : *proto.mutable_attribute()) {
     checked_name(attribute.name(), "an attribute");

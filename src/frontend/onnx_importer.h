@@ -21,6 +21,7 @@ struct OnnxModel {
   OnnxTensorReader tensors;
   std::vector<const onnx::FunctionProto*> calls;  // being replaced, the outermost first
   int64_t nodes = 0;                              // so far
+  size_t copied_bytes = 0;                        // of functions, so far
 };
 
 // Turns one graph of the file into a Graph. Calls of functions are replaced by what is in them.
@@ -45,6 +46,8 @@ class OnnxImporter {
     std::string prefix;  // of node names
   };
 
+  template <typename TensorMessage>
+  void import_initializer(TensorMessage& proto, const std::string& name, Scope& scope);
   void import_nodes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope);
   void import_node(onnx::NodeProto& proto, Scope& scope);
   void import_call(const onnx::FunctionProto& function, onnx::NodeProto& call, Scope& scope);
@@ -71,6 +74,12 @@ std::vector<int> execution_order(const google::protobuf::RepeatedPtrField<onnx::
 
 // "node 'conv1' (Conv)"
 std::string describe(const onnx::NodeProto& node);
+
+// The standard's own domain has two names, of which the empty one is used here.
+std::string standard_domain(const std::string& domain);
+
+// The version that is asked for, if it is known.
+int checked_opset(const onnx::OperatorSetIdProto& entry);
 
 // Fails unless the text is UTF-8; `what` says whose name it is.
 const std::string& checked_name(const std::string& text, std::string_view what);

@@ -1,7 +1,10 @@
+#include <limits>
 #include <queue>
 #include <set>
 
 #include "base/error.h"
+#include "base/utf8.h"
+#include "frontend/onnx.h"
 #include "frontend/onnx_importer.h"
 #include "op/onnx_types.h"
 
@@ -10,24 +13,10 @@
 namespace aoe {
 namespace {
 
-using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+// Longer ones help nobody, and each call of a function repeats them.
+constexpr size_t kMaxName = 4096;
 
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80       ? 1
-                          : lead >> 5 == 6  ? 2
-                          : lead >> 4 == 14 ? 3
-                          : lead >> 3 == 30 ? 4
-                                            : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    for (size_t j = 1; j < length; ++j) {
-      if (static_cast<unsigned char>(text[i + j]) >> 6 != 2) return false;
-    }
-    i += length;
-  }
-  return true;
-}
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
 // Names a node uses, those in its bodies included.
 void collect_uses(const onnx::NodeProto& node, std::set<std::string>& names);
@@ -46,7 +35,22 @@ void collect_uses(const onnx::NodeProto& node, std::set<std::string>& names) {
 
 }  // namespace
 
+std::string standard_domain(const std::string& domain) {
+  return domain == "ai.onnx" ? "" : domain;
+}
+
+int checked_opset(const onnx::OperatorSetIdProto& entry) {
+  const std::string domain = standard_domain(entry.domain());
+  // Domains other than the standard's have few versions; which of them matter, their operators say.
+  const int64_t newest = domain.empty() ? kNewestOnnxOpset : std::numeric_limits<int>::max();
+  require(entry.version() >= 1 && entry.version() <= newest,
+          "it needs opset {} of domain '{}'; opsets 1 to {} are known", entry.version(),
+          domain.empty() ? "ai.onnx" : domain, newest);
+  return static_cast<int>(entry.version());
+}
+
 const std::string& checked_name(const std::string& text, std::string_view what) {
+  require(text.size() <= kMaxName, "the name of {} has {} bytes", what, text.size());
   require(is_utf8(text), "the name of {} is not UTF-8", what);
   return text;
 }
@@ -54,7 +58,7 @@ const std::string& checked_name(const std::string& text, std::string_view what) 
 std::string describe(const onnx::NodeProto& node) {
   checked_name(node.name(), "a node");
   checked_name(node.op_type(), "an operator");
-  if (node.name().empty()) return fmt::format("a {} node", node.op_type());
+  if (node.name().empty()) return fmt::format("an unnamed node ({})", node.op_type());
   return fmt::format("node '{}' ({})", node.name(), node.op_type());
 }
 

@@ -51,13 +51,6 @@ Tensor from_bytes(const TensorType& type, std::shared_ptr<const std::string> byt
           to_string(type), needed, bytes->size());
   const void* data = bytes->data();
   if (bits_in_file(type.dtype) < 8) return unpacked(type, static_cast<const uint8_t*>(data));
-  if (type.dtype == DType::boolean) {
-    // Any byte but 0 is true in a file; in memory only 1 is.
-    Tensor result(type);
-    const auto* from = static_cast<const uint8_t*>(data);
-    for (int64_t i = 0; i < needed; ++i) result.data<bool>()[i] = from[i] != 0;
-    return result;
-  }
   const bool aligned = reinterpret_cast<uintptr_t>(data) % alignof(std::max_align_t) == 0;
   if (aligned) return Tensor::over(type, data, bytes);
   Tensor result(type);
@@ -68,7 +61,7 @@ Tensor from_bytes(const TensorType& type, std::shared_ptr<const std::string> byt
 // Elements listed one by one in a field whose type is wide enough for several element types.
 template <typename Field>
 Tensor from_field(const TensorType& type, const Field& field) {
-  // Complex and packed types hold several elements in one entry; others one each.
+  // Types of a few bits have several elements in one entry; others one each.
   const int bits = bits_in_file(type.dtype);
   const bool packed = bits < 8;
   const int64_t needed = packed ? ceil_div(checked_mul(type.count(), bits), 8) : type.count();
@@ -135,11 +128,14 @@ Tensor OnnxTensorReader::read_external(const onnx::TensorProto& proto,
   // Links are resolved first: what counts is where the data really lies.
   std::error_code error;
   const fs::path folder = fs::weakly_canonical(folder_, error);
+  require(!error && !folder.empty(), "the model's folder '{}' is gone", folder_.string());
   const fs::path path = fs::weakly_canonical(folder / location, error);
   const auto [rest, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   require(!error && rest == folder.end() && fs::path(location).is_relative(),
           "external data '{}' lies outside the model's folder", location);
-  require(fs::is_regular_file(path, error), "external data '{}' is not there", path.string());
+  require(fs::exists(path, error), "external data '{}' is not there", path.string());
+  require(fs::is_regular_file(path, error), "external data '{}' is not a regular file",
+          path.string());
   const auto size = static_cast<int64_t>(fs::file_size(path, error));
   require(!error && offset <= size && length <= size - offset,
           "external data '{}' has {} bytes, {} from {} on are asked for", path.string(), size,

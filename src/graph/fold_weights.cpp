@@ -4,14 +4,15 @@
 
 #include "graph/simplify.h"
 
-// Behind a convolution or product with constant weights, arithmetic with constants that treats each
-// channel alike is the same convolution with other weights: y = (W x + b) * scale + shift.
+// Behind a convolution with constant weights, arithmetic with constants that treats each channel
+// alike is the same convolution with other weights: (W x + b) * scale + shift. All of it is decided
+// from the weights, so it also happens before the input's shape is known.
 
 namespace aoe {
 namespace {
 
+// One factor and one addend for each output channel of a convolution.
 struct ChannelAffine {
-  int input = -1;  // the value it is applied to
   std::vector<double> scale;
   std::vector<double> shift;
 };
@@ -31,16 +32,56 @@ T attribute_or(const Node& node, std::string_view name, T otherwise) {
   return value != nullptr ? *value : otherwise;
 }
 
-std::optional<ChannelAffine> batch_normalization(const Graph& graph, const Node& node) {
+bool is_standard(const Node& node, std::string_view name) {
+  return node.def->domain.empty() && node.def->name == name;
+}
+
+// Weights seen as rows of columns of `inner` elements. Output channel `row / group_rows * columns +
+// column` is made by the elements of that row and column.
+struct Weights {
+  const Tensor* tensor = nullptr;
+  int64_t inner = 0;
+  int64_t columns = 0;
+  int64_t group_rows = 0;
+  int64_t channels = 0;
+};
+
+// Nothing if the node is no convolution whose weights may change.
+std::optional<Weights> weights_of(const Graph& graph, const Node& node) {
+  const bool transposed = is_standard(node, "ConvTranspose");
+  if (!transposed && !is_standard(node, "Conv")) return std::nullopt;
+  const Tensor* tensor = float_constant(graph, node, 1);
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2] >= 0;
+  const Tensor* bias = float_constant(graph, node, 2);
+  if (tensor == nullptr || tensor->rank() < 2 || tensor->count() == 0) return std::nullopt;
+  if (has_bias && bias == nullptr) return std::nullopt;
+  const int64_t rows = tensor->shape()[0];
+  Weights weights{tensor, tensor->count() / rows, 1, 1, rows};
+  if (transposed) {
+    // Rows are input channels; those of one group give the same output channels.
+    const int64_t groups = attribute_or<int64_t>(node, "group", 1);
+    if (groups <= 0 || rows % groups != 0) return std::nullopt;
+    weights.columns = tensor->shape()[1];
+    weights.inner = tensor->count() / (rows * weights.columns);
+    weights.group_rows = rows / groups;
+    weights.channels = checked_mul(weights.columns, groups);
+  }
+  if (has_bias && bias->count() != weights.channels) return std::nullopt;
+  return weights;
+}
+
+std::optional<ChannelAffine> batch_normalization(const Graph& graph, const Node& node,
+                                                 int64_t channels) {
   if (attribute_or<int64_t>(node, "training_mode", 0) != 0) return std::nullopt;
+  if (attribute_or<int64_t>(node, "spatial", 1) != 1) return std::nullopt;
   std::vector<std::vector<double>> parameters;
   for (size_t i = 1; i <= 4; ++i) {
     const Tensor* constant = float_constant(graph, node, i);
-    if (constant == nullptr) return std::nullopt;
+    if (constant == nullptr || constant->count() != channels) return std::nullopt;
     parameters.push_back(constant->to_doubles());
   }
   const double small = attribute_or<float>(node, "epsilon", 1e-5f);
-  ChannelAffine affine{.input = node.inputs[0], .scale = {}, .shift = {}};
+  ChannelAffine affine;
   for (size_t c = 0; c < parameters[0].size(); ++c) {
     const double scale = parameters[0][c] / std::sqrt(parameters[3][c] + small);
     affine.scale.push_back(scale);
@@ -49,70 +90,59 @@ std::optional<ChannelAffine> batch_normalization(const Graph& graph, const Node&
   return affine;
 }
 
-// A constant's value for each channel (axis 1) of `shape`, if it has one for all positions of each.
-std::optional<std::vector<double>> per_channel(const Tensor& constant, const Shape& shape) {
-  const auto channels = static_cast<size_t>(shape[1]);
-  std::vector<double> values = constant.to_doubles();
-  if (values.size() == 1 && constant.shape().size() <= shape.size()) {
-    return std::vector<double>(channels, values[0]);
-  }
-  const size_t missing = shape.size() - std::min(shape.size(), constant.shape().size());
-  if (values.size() != channels || missing > 1 || constant.shape().size() > shape.size()) {
-    return std::nullopt;
-  }
-  return constant.shape()[1 - missing] == shape[1] ? std::optional(values) : std::nullopt;
+// A constant's value for each channel (axis 1) of a tensor of that rank, if it has one for all
+// positions of each.
+std::optional<std::vector<double>> per_channel(const Tensor& constant, size_t rank,
+                                               int64_t channels) {
+  const size_t own = constant.shape().size();
+  if (own > rank) return std::nullopt;
+  const std::vector<double> values = constant.to_doubles();
+  if (values.size() == 1) return std::vector<double>(static_cast<size_t>(channels), values[0]);
+  const bool along_channels = own + 1 >= rank && constant.shape()[own + 1 - rank] == channels;
+  if (!along_channels || constant.count() != channels) return std::nullopt;
+  return values;
 }
 
-std::optional<ChannelAffine> arithmetic(const Graph& graph, const Node& node) {
+std::optional<ChannelAffine> arithmetic(const Graph& graph, const Node& node,
+                                        const Weights& weights) {
   const std::string_view op = node.def->name;
   const Tensor* left = float_constant(graph, node, 0);
   const Tensor* right = float_constant(graph, node, 1);
+  const bool scales = op == "Mul" || op == "Div";
+  if (!scales && op != "Add" && op != "Sub") return std::nullopt;
   if ((left == nullptr) == (right == nullptr) || (left != nullptr && op == "Div")) {
     return std::nullopt;
   }
-  ChannelAffine affine{.input = node.inputs[left != nullptr ? 1 : 0], .scale = {}, .shift = {}};
-  const ValueType& type = graph.value(affine.input).type;
-  if (!type.is_static() || type.shape->size() < 2 ||
-      graph.value(node.outputs[0]).type.shape != type.shape) {
-    return std::nullopt;
-  }
-  const auto values = per_channel(left != nullptr ? *left : *right, *type.shape);
+  const auto values = per_channel(left != nullptr ? *left : *right, weights.tensor->shape().size(),
+                                  weights.channels);
   if (!values) return std::nullopt;
+  ChannelAffine affine;
   for (const double value : *values) {
-    const bool scales = op == "Mul" || op == "Div";
-    if (scales) affine.scale.push_back(op == "Mul" ? value : 1 / value);
-    else affine.scale.push_back(op == "Sub" && left != nullptr ? -1 : 1);
-    if (scales) affine.shift.push_back(0);
-    else affine.shift.push_back(op == "Sub" && left == nullptr ? -value : value);
+    if (scales) {
+      affine.scale.push_back(op == "Mul" ? value : 1 / value);
+      affine.shift.push_back(0);
+    } else {
+      affine.scale.push_back(op == "Sub" && left != nullptr ? -1 : 1);
+      affine.shift.push_back(op == "Sub" && left == nullptr ? -value : value);
+    }
   }
   return affine;
 }
 
-std::optional<ChannelAffine> channel_affine(const Graph& graph, const Node& node) {
-  if (!node.def->domain.empty()) return std::nullopt;
-  const std::string_view op = node.def->name;
-  if (op == "BatchNormalization") return batch_normalization(graph, node);
-  if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div") return arithmetic(graph, node);
-  return std::nullopt;
-}
-
-// The weights' elements that make output channel m are those with channel_of(element) == m.
-Tensor scaled(const Tensor& weights, const std::vector<double>& scale, int64_t inner,
-              int64_t group_rows, int64_t columns) {
-  Tensor result(weights.type());
-  dispatch(weights.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const int64_t count = weights.count();
+Tensor scaled(const Weights& weights, const std::vector<double>& scale) {
+  const auto scale_all = [&]<typename T>(Tag<T>) {
+    Tensor result(weights.tensor->type());
+    const T* from = weights.tensor->data<T>();
+    const int64_t count = weights.tensor->count();
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t row = i / (inner * columns);
-      const int64_t column = i / inner % columns;
-      const auto channel = static_cast<size_t>(row / group_rows * columns + column);
-      const double value = static_cast<double>(weights.data<T>()[i]) * scale[channel];
-      result.data<T>()[i] = static_cast<T>(static_cast<float>(value));
-      if constexpr (std::is_same_v<T, double>) result.data<T>()[i] = value;
+      const int64_t row = i / (weights.inner * weights.columns);
+      const int64_t column = i / weights.inner % weights.columns;
+      const int64_t channel = row / weights.group_rows * weights.columns + column;
+      result.data<T>()[i] = static_cast<T>(from[i] * scale[static_cast<size_t>(channel)]);
     }
-  });
-  return result;
+    return result;
+  };
+  return weights.tensor->dtype() == DType::f64 ? scale_all(Tag<double>{}) : scale_all(Tag<float>{});
 }
 
 Tensor vector_of(DType dtype, const std::vector<double>& values) {
@@ -122,46 +152,55 @@ Tensor vector_of(DType dtype, const std::vector<double>& values) {
 }
 
 int add_constant(Graph& graph, std::string name, Tensor tensor) {
-  GraphValue value{.name = std::move(name), .type = tensor.type(), .constant = {}, .dims = {}};
+  GraphValue value;
+  value.name = std::move(name);
+  value.type = tensor.type();
   value.constant = std::move(tensor);
   graph.values.push_back(std::move(value));
   return static_cast<int>(graph.values.size()) - 1;
 }
 
-bool fold(Graph& graph, Node& producer, const ChannelAffine& affine) {
-  const std::string_view op = producer.def->name;
-  const Tensor* weights = float_constant(graph, producer, 1);
-  if (!producer.def->domain.empty() || weights == nullptr || weights->rank() < 2) return false;
-  const bool has_bias = producer.inputs.size() > 2 && producer.inputs[2] >= 0;
-  const Tensor* bias = float_constant(graph, producer, 2);
-  if (has_bias && bias == nullptr) return false;
-  const auto channels = static_cast<int64_t>(affine.scale.size());
-  Tensor folded;
-  if (op == "Conv") {
-    if (weights->shape()[0] != channels) return false;
-    folded = scaled(*weights, affine.scale, weights->count() / channels, 1, 1);
-  } else if (op == "ConvTranspose") {
-    // Rows are input channels; those of one group give the same output channels.
-    const int64_t columns = weights->shape()[1];
-    const int64_t rows = weights->shape()[0];
-    if (columns == 0 || channels % columns != 0 || rows % (channels / columns) != 0) return false;
-    folded = scaled(*weights, affine.scale, weights->count() / (rows * columns),
-                    rows / (channels / columns), columns);
-  } else {
-    return false;
-  }
+void apply(Graph& graph, Node& convolution, const Weights& weights, const ChannelAffine& affine) {
   std::vector<double> shift = affine.shift;
-  if (bias != nullptr) {
+  if (const Tensor* bias = float_constant(graph, convolution, 2)) {
     const std::vector<double> values = bias->to_doubles();
-    if (values.size() != shift.size()) return false;
     for (size_t c = 0; c < shift.size(); ++c) shift[c] += values[c] * affine.scale[c];
   }
-  const DType dtype = weights->dtype();
-  const std::string name = graph.value(producer.inputs[1]).name;
-  producer.inputs.resize(3);
-  producer.inputs[1] = add_constant(graph, name, std::move(folded));
-  producer.inputs[2] = add_constant(graph, name + ".bias", vector_of(dtype, shift));
+  Tensor bias = vector_of(weights.tensor->dtype(), shift);
+  Tensor folded = scaled(weights, affine.scale);
+  const std::string name = graph.value(convolution.inputs[1]).name;
+  convolution.inputs.resize(3);
+  convolution.inputs[1] = add_constant(graph, name, std::move(folded));
+  convolution.inputs[2] = add_constant(graph, name + ".bias", std::move(bias));
+}
+
+// The input that is computed, if all others are constants.
+int only_variable(const Graph& graph, const Node& node) {
+  int found = -1;
+  for (const int id : node.inputs) {
+    if (id < 0 || graph.value(id).is_constant()) continue;
+    if (found >= 0) return -1;
+    found = id;
+  }
+  return found;
+}
+
+// True if the node's work now happens in the convolution.
+bool fold(Graph& graph, Node& convolution, const Node& node) {
+  const auto weights = weights_of(graph, convolution);
+  if (!weights || !node.def->domain.empty()) return false;
+  const auto affine = node.def->name == "BatchNormalization"
+                          ? batch_normalization(graph, node, weights->channels)
+                          : arithmetic(graph, node, *weights);
+  if (!affine) return false;
+  apply(graph, convolution, *weights, *affine);
+  convolution.outputs[0] = node.outputs[0];
   return true;
+}
+
+bool has_one_output(const Node& node) {
+  return !node.outputs.empty() && node.outputs[0] >= 0 &&
+         std::all_of(node.outputs.begin() + 1, node.outputs.end(), [](int id) { return id < 0; });
 }
 
 }  // namespace
@@ -171,18 +210,14 @@ void fold_into_weights(Graph& graph) {
   std::map<int, size_t> producer_of;
   std::vector<Node> kept;
   for (Node& node : graph.nodes) {
-    const auto affine = channel_affine(graph, node);
-    const auto found = affine ? producer_of.find(affine->input) : producer_of.end();
-    const bool alone = affine && uses[static_cast<size_t>(affine->input)] == 1 &&
-                       std::count_if(node.outputs.begin(), node.outputs.end(),
-                                     [](int id) { return id >= 0; }) == 1;
-    if (alone && found != producer_of.end() && fold(graph, kept[found->second], *affine)) {
-      const size_t producer = found->second;
-      kept[producer].outputs[0] = node.outputs[0];
-      producer_of[node.outputs[0]] = producer;
+    const int input = has_one_output(node) ? only_variable(graph, node) : -1;
+    const auto found = producer_of.find(input);
+    const bool alone = found != producer_of.end() && uses[static_cast<size_t>(input)] == 1;
+    if (alone && fold(graph, kept[found->second], node)) {
+      producer_of[node.outputs[0]] = found->second;
       continue;
     }
-    for (const int id : node.outputs) producer_of[id] = kept.size();
+    if (has_one_output(node)) producer_of[node.outputs[0]] = kept.size();
     kept.push_back(std::move(node));
   }
   graph.nodes = std::move(kept);

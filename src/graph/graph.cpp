@@ -18,7 +18,7 @@ std::string to_string(const Dim& dim) {
 
 std::string Node::describe() const {
   if (!name.empty()) return fmt::format("node '{}' ({})", name, def->name);
-  return fmt::format("a {} node", def->name);
+  return fmt::format("an unnamed node ({})", def->name);
 }
 
 OpCall call_of(const Graph& graph, const Node& node) {

@@ -27,6 +27,7 @@ struct GraphValue {
   ValueType type;
   Tensor constant;                       // contents, if they are fixed
   std::optional<std::vector<Dim>> dims;  // as declared; for inputs and outputs of a model
+  std::optional<ValueType> declared;     // an output's type as the file has it, not to be relied on
 
   bool is_constant() const { return !constant.empty(); }
 };
@@ -62,6 +63,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<int> inputs;
   std::vector<int> outputs;
+  std::vector<std::string> output_names;  // a value may be an output under several names
 
   GraphValue& value(int id) { return values[static_cast<size_t>(id)]; }
   const GraphValue& value(int id) const { return values[static_cast<size_t>(id)]; }

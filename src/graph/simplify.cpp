@@ -8,10 +8,9 @@
 namespace aoe {
 namespace {
 
-// Work that is done once at load instead of in every run, up to this: about a second.
-constexpr int64_t kFoldWork = 500'000'000;
-// What folding may add to the model's memory, a value.
-constexpr int64_t kFoldBytes = int64_t{1} << 30;
+// What folding may cost a model: work that takes a few seconds, and memory.
+constexpr int64_t kFoldWork = 2'000'000'000;
+constexpr int64_t kFoldBytes = int64_t{2} << 30;
 
 class Folder {
  public:
@@ -132,10 +131,16 @@ class Folder {
   }
 
   bool fold_workload(const Node& node, const OpCall& call, Lowered& lowered) {
-    if (!all_known(call) || work_of(*lowered.workload) > kFoldWork) return false;
+    if (!all_known(call)) return false;
+    const int64_t work = work_of(*lowered.workload);
+    int64_t bytes = 0;
     for (const auto& value : lowered.workload->values) {
-      if (value.type.count() > kFoldBytes / info(value.type.dtype).bytes) return false;
+      const int64_t own = checked_mul(value.type.count(), info(value.type.dtype).bytes);
+      bytes = checked_add(bytes, own);
     }
+    if (work > work_left_ || bytes > bytes_left_) return false;
+    work_left_ -= work;
+    bytes_left_ -= bytes;
     std::vector<Tensor> inputs;
     for (const int operand : lowered.operands) {
       inputs.push_back(call.inputs[static_cast<size_t>(operand)].value->tensor());
@@ -175,6 +180,8 @@ class Folder {
   }
 
   Graph& graph_;
+  int64_t work_left_ = kFoldWork;
+  int64_t bytes_left_ = kFoldBytes;
   std::vector<int> renamed_;
 };
 

@@ -220,6 +220,8 @@ Lowered lower(const OpDef& def, const OpCall& call) {
     Lowered unknown;
     unknown.outputs.resize(call.wanted.size());
     return unknown;
+  } catch (const std::bad_alloc&) {
+    throw Error("the machine's memory does not suffice");
   }
 }
 

@@ -196,7 +196,10 @@ void dropout(OpContext& op) {
   const bool has_ratio = op.has(1);
   op.host({TensorType{x.dtype, x.shape}, TensorType{DType::boolean, x.shape}},
           [seed, has_ratio](const HostCall& call) {
-            const double ratio = has_ratio ? call.inputs[1].tensor().to_doubles().at(0) : 0.5;
+            const std::vector<double> given =
+                has_ratio ? call.inputs[1].tensor().to_doubles() : std::vector<double>{0.5};
+            require(given.size() == 1, "the ratio is {} numbers, not one", given.size());
+            const double ratio = given[0];
             return dropped(call.inputs[0].tensor(), ratio, seed);
           });
 }

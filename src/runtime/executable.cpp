@@ -49,7 +49,7 @@ std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& t
   for (size_t i = 0; i < graph_->outputs.size(); ++i) {
     const GraphValue& declared = graph_->value(graph_->outputs[i]);
     ValueType type = executable->graph().value(executable->graph().outputs[i]).type;
-    if (!type.dtype) type.dtype = declared.type.dtype;
+    if (!type.dtype && declared.declared) type.dtype = declared.declared->dtype;
     if (!type.shape && declared.dims) {
       type.shape.emplace();
       for (const Dim& dim : *declared.dims) type.shape->push_back(std::max<int64_t>(dim.size, 0));
@@ -119,6 +119,8 @@ std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
       }
     } catch (const Error& error) {
       throw error.within(step.node->describe());
+    } catch (const std::bad_alloc&) {
+      throw Error("the machine's memory does not suffice").within(step.node->describe());
     }
     for (const int id : step.last_uses) slots[static_cast<size_t>(id)] = {};
   }

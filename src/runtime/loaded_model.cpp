@@ -6,11 +6,20 @@
 
 #include "base/parallel.h"
 #include "frontend/onnx.h"
+#include "graph/simplify.h"
 
 namespace aoe {
 namespace {
 
-Port port_of(const GraphValue& value) { return {value.name, value.type, value.dims}; }
+Port port_of(const GraphValue& value) {
+  return {value.name, value.declared.value_or(value.type), value.dims};
+}
+
+void check_declared(const Port& output, const ValueType& type) {
+  require(!output.type.dtype || !type.dtype || *output.type.dtype == *type.dtype,
+          "output '{}' is declared as {}, but it is {}", output.name, output.describe(),
+          to_string(type));
+}
 
 std::string names_of(const std::vector<Port>& ports) {
   std::vector<std::string> names;
@@ -131,7 +140,12 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
   require(options.threads >= 0, "threads is {}; 0 stands for all cores", options.threads);
   fix_shapes(graph, options.input_shapes);
   for (const int id : graph.inputs) inputs_.push_back(port_of(graph.value(id)));
-  for (const int id : graph.outputs) outputs_.push_back(port_of(graph.value(id)));
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    outputs_.push_back(port_of(graph.value(graph.outputs[i])));
+    outputs_.back().name = graph.output_names[i];
+  }
+  // What does not depend on open dimensions is done once, so that all shapes share its weights.
+  simplify(graph);
   const int threads = options.threads > 0 ? options.threads : available_cores();
   runner_ = std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)), threads);
   std::vector<ValueType> types;
@@ -143,11 +157,7 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
   const Graph& prepared = runner_->prepare(types)->graph();
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const GraphValue& value = prepared.value(prepared.outputs[i]);
-    const auto& declared = outputs_[i].type.dtype;
-    require(!declared || !value.type.dtype || *declared == *value.type.dtype,
-            "output '{}' is declared as {}, but it is {}", outputs_[i].name,
-            declared ? aoe::name(*declared) : "",
-            value.type.dtype ? aoe::name(*value.type.dtype) : "");
+    check_declared(outputs_[i], value.type);
     if (!value.type.is_static()) continue;
     outputs_[i].type = value.type;
     outputs_[i].dims.emplace();
@@ -172,7 +182,9 @@ std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) c
     values.push_back(given ? found->second : Value());
     check_feed(port, values.back(), symbols);
   }
-  return runner_->run(values);
+  std::vector<Value> results = runner_->run(values);
+  for (size_t i = 0; i < results.size(); ++i) check_declared(outputs_[i], results[i].type());
+  return results;
 }
 
 }  // namespace aoe

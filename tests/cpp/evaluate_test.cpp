@@ -170,6 +170,20 @@ TEST(Evaluate, OnlyTheChosenSideOfASelectMustBeInBounds) {
   EXPECT_THROW(run(ints({7})), Error);
 }
 
+// The arm that does not vary in the reduction is loaded before it, under a guard of its own.
+TEST(Evaluate, SelectsInReductionsGuardTheirLoads) {
+  const Tensor x = ints({10, 20, 30});
+  const Tensor which = ints({1, 9});
+  Builder b;
+  const Operand bx = b.input(x.type());
+  const Operand bw = b.input(which.type());
+  const Operand y =
+      b.reduce(sum_of(DType::i64), {2}, {3}, [&](const Axes& o, const Axes& r) {
+        return select(lt(2, bw({o[0]})), bx({r[0]}), bx({bw({o[0]})}));
+      });
+  EXPECT_EQ(elements<int64_t>(evaluate(b, {y}, {x, which})[0]), (std::vector<int64_t>{60, 60}));
+}
+
 TEST(Evaluate, ReductionOverNothingIsTheIdentity) {
   const Tensor x(DType::f32, {3, 0});
   Builder b;

@@ -1,0 +1,22 @@
+#include "base/error.h"
+
+#include "base/utf8.h"
+
+namespace aoe {
+namespace {
+
+// A message quotes what a file holds: names may be any bytes, and attributes of any length.
+constexpr size_t kLongest = 2000;
+
+std::string readable(const std::string& message) {
+  if (message.size() <= kLongest) return utf8_encoded(utf8_decoded(message));
+  const size_t half = kLongest / 2;
+  return readable(message.substr(0, half)) + " [...] " +
+         readable(message.substr(message.size() - half));
+}
+
+}  // namespace
+
+Error::Error(const std::string& message) : std::runtime_error(readable(message)) {}
+
+}  // namespace aoe
