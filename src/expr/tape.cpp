@@ -300,6 +300,7 @@ std::optional<int> Compiler::strided(const Expr& load, bool may_pad) {
   for (size_t i = 0; i < shape.size(); ++i) {
     result.origin += index[i].constant * strides[i];
     for (size_t axis = 0; axis < extents_.size(); ++axis) {
+      if (extents_[axis] <= 1) continue;  // never walked, and its coefficient may be anything
       int64_t& stride = axis < stage_.axes.size()
                             ? result.out_strides[axis]
                             : result.reduce_strides[axis - stage_.axes.size()];
