@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "op/context.h"
+#include "op/common.h"
 #include "op/contraction.h"
 #include "op/families.h"
 
@@ -176,8 +176,8 @@ struct Reach {
     const Expr valid_here = valid ? cast(DType::i64, (*valid)({b})) : Expr{};
     const Expr own = valid ? query + (valid_here - queries) : query + past;
     if (causal) also(le(position, own));
-    if (left >= 0) also(le(own - left, position));
-    if (right >= 0) also(le(position, own + right));
+    if (left >= 0) also(le(own - position, left));
+    if (right >= 0) also(le(position - own, right));
     if (valid) also(lt(position, valid_here));
     return result;
   }
@@ -202,7 +202,7 @@ Reach reach_of(OpContext& op, const Heads& q, const Heads& new_keys, const Heads
 }
 
 void attention(OpContext& op) {
-  const Operand query = op.in(kQuery);
+  const Operand query = float_in(op, kQuery);
   const Heads q = heads_of(op, query, op.integer("q_num_heads", 0));
   const Heads new_keys = heads_of(op, op.in(kKey), op.integer("kv_num_heads", 0));
   const Heads new_values = heads_of(op, op.in(kValue), op.integer("kv_num_heads", 0));

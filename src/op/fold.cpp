@@ -18,12 +18,14 @@ FoldAxis::FoldAxis(const Geometry& g)
 }
 
 Expr FoldAxis::kernel(const Expr& remainder, const Expr& tap) const {
-  return remainders_ == 1 ? tap : tap * g_.stride + remainder;
+  if (remainders_ == 1) return tap;
+  return taps_ > 1 ? tap * g_.stride + remainder : remainder;
 }
 
 Expr FoldAxis::block(const Expr& quotient, const Expr& tap) const {
   if (remainders_ > 1) return quotient + first_ - tap;
-  const Expr at = quotient + g_.pad - tap * g_.dilation;
+  const Expr start = quotient + g_.pad;
+  const Expr at = taps_ > 1 ? start - tap * g_.dilation : start;
   if (g_.stride == 1) return at;
   return select(eq(mod(at, g_.stride), 0), at / g_.stride, Expr::integer(DType::i64, -1));
 }

@@ -5,6 +5,10 @@
 namespace aoe {
 namespace {
 
+// Beyond this a stride, a dilation, a padding or a kernel's extent is absurd. Products of two of
+// them fit.
+constexpr int64_t kLargest = int64_t{1} << 31;
+
 int64_t covered(int64_t kernel, int64_t dilation) {
   return checked_add(checked_mul(kernel - 1, dilation), 1);
 }
@@ -41,7 +45,10 @@ void count_outputs(Window& window, size_t axis, bool ceil_mode) {
 int64_t Window::span(size_t axis) const { return covered(kernel[axis], dilations[axis]); }
 
 Expr Window::position(size_t axis, const Expr& o, const Expr& k) const {
-  return o * strides[axis] + k * dilations[axis] - pads_begin[axis];
+  // An axis of one position adds nothing.
+  const Expr zero = Expr::integer(DType::i64, 0);
+  const Expr start = output[axis] > 1 ? o * strides[axis] : zero;
+  return (kernel[axis] > 1 ? start + k * dilations[axis] : start) - pads_begin[axis];
 }
 
 Axes Window::positions(std::span<const Expr> out, std::span<const Expr> in) const {
@@ -53,12 +60,12 @@ Axes Window::positions(std::span<const Expr> out, std::span<const Expr> in) cons
 Window Window::without_blind_positions() const {
   Window result = *this;
   for (size_t i = 0; i < rank(); ++i) {
-    const int64_t last_start = (output[i] - 1) * strides[i];
+    const int64_t last_start = std::max<int64_t>(output[i] - 1, 0) * strides[i];
     const int64_t first = std::max<int64_t>(ceil_div(pads_begin[i] - last_start, dilations[i]), 0);
     const int64_t end =
         std::min(floor_div(input[i] - 1 + pads_begin[i], dilations[i]) + 1, kernel[i]);
     result.kernel[i] = std::max<int64_t>(end - first, 0);
-    result.pads_begin[i] -= checked_mul(first, dilations[i]);
+    result.pads_begin[i] -= first * dilations[i];
   }
   return result;
 }
@@ -83,7 +90,8 @@ Shape spatial_attribute(const OpContext& op, std::string_view name, size_t count
   require(values.size() == count, "{} has {} numbers where {} are expected", name, values.size(),
           count);
   for (const int64_t value : values) {
-    require(value >= least, "{} {} has a number below {}", name, to_string(values), least);
+    if (value < least) fail("{} {} has a number below {}", name, to_string(values), least);
+    if (value > kLargest) fail("{} {} has a number above {}", name, to_string(values), kLargest);
   }
   return values;
 }
@@ -104,8 +112,10 @@ Window window_of(const OpContext& op, const Shape& x, Shape kernel, bool ceil_mo
   require(kernel.size() == rank, "the kernel has shape {} for an input of shape {}",
           to_string(kernel), to_string(x));
   for (const int64_t extent : kernel) {
-    require(extent > 0, "the kernel's shape {} has an extent below 1", to_string(kernel));
+    require(extent > 0 && extent <= kLargest,
+            "the kernel's shape {} has an extent below 1 or above {}", to_string(kernel), kLargest);
   }
+  element_count(x);  // fails for extents that are none
   window.kernel = std::move(kernel);
   window.strides = spatial_attribute(op, "strides", rank, 1, 1);
   window.dilations = spatial_attribute(op, "dilations", rank, 1, 1);

@@ -250,7 +250,7 @@ def test_determinant_exchanges_rows():
 
 
 def test_huge_pooling_window_sees_the_input_only():
-    case = Case("MaxPool", f32(1, 1, 5), opset=12, kernel_shape=[2**40], auto_pad="SAME_UPPER")
+    case = Case("MaxPool", f32(1, 1, 5), opset=12, kernel_shape=[2**30], auto_pad="SAME_UPPER")
     assert_close(case.run()[0], np.full((1, 1, 5), case.inputs[0].max()))
 
 
