@@ -43,8 +43,8 @@ std::map<std::string, Shape> parse_shapes(const std::string& text) {
   return shapes;
 }
 
-// The position of the '=' in "name=file": names and files may hold some of their own, so the longest
-// name that is an input counts.
+// The position of the '=' in "name=file": names and files may hold some of their own, so the
+// longest name that is an input counts.
 size_t name_end(const std::string& text, const std::map<std::string, DType>& expected) {
   size_t found = text.find('=');
   for (size_t at = found; at != std::string::npos; at = text.find('=', at + 1)) {
@@ -74,9 +74,8 @@ std::map<std::string, Value> read_inputs(const std::vector<std::string>& inputs,
     }
     const std::string name = input.substr(0, equals);
     const auto known = expected.find(name);
-    give(name, read_npy(input.substr(equals + 1), known == expected.end()
-                                                      ? std::nullopt
-                                                      : std::optional(known->second)));
+    give(name, read_npy(input.substr(equals + 1),
+                        known == expected.end() ? std::nullopt : std::optional(known->second)));
   }
   return feeds;
 }

@@ -54,9 +54,8 @@ Tensor padded(const PaddedCopy& copy, const Tensor& tensor) {
   return dispatch(type.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     Tensor result(type);
-    const T outside = is_float(type.dtype)
-                          ? static_cast<T>(copy.outside->number)
-                          : static_cast<T>(copy.outside->id);
+    const T outside = is_float(type.dtype) ? static_cast<T>(copy.outside->number)
+                                           : static_cast<T>(copy.outside->id);
     T* to = result.data<T>();
     std::fill_n(to, result.count(), outside);
     const size_t rank = copy.extent.size();

@@ -220,7 +220,8 @@ int Compiler::emit_select(const Expr& expr, Mode mode) {
     std::vector<Instr>& guards = list_of(expr->operands[0], mode);
     int guard = condition;
     if (!taken) {
-      guard = add(guards, {.run = unary_instruction(ExprOp::logical_not, RegClass::i64), .a = guard});
+      guard =
+          add(guards, {.run = unary_instruction(ExprOp::logical_not, RegClass::i64), .a = guard});
     }
     if (mode.guard >= 0) {
       guard = add(

@@ -27,7 +27,7 @@ RegClass reg_class(DType dtype);
 
 // A load that walks memory with strides.
 struct StridedLoad {
-  int value = 0;  // which tensor
+  int value = 0;                     // which tensor
   int64_t origin = 0;                // element at the point where all axes are 0
   std::vector<int64_t> out_strides;  // for each output axis
   std::vector<int64_t> reduce_strides;

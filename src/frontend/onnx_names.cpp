@@ -35,9 +35,7 @@ void collect_uses(const onnx::NodeProto& node, std::set<std::string>& names) {
 
 }  // namespace
 
-std::string standard_domain(const std::string& domain) {
-  return domain == "ai.onnx" ? "" : domain;
-}
+std::string standard_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 int checked_opset(const onnx::OperatorSetIdProto& entry) {
   const std::string domain = standard_domain(entry.domain());

@@ -17,8 +17,7 @@ Expr quantized(const Expr& quotient, const std::optional<Expr>& zero_point, DTyp
 Expr requantized(const Expr& sum, const Expr& left, const Expr& right, const Expr& output,
                  const Expr& zero_point) {
   const Expr scale = left * right / output;
-  return quantized(cast(DType::f64, sum) * cast(DType::f64, scale), zero_point,
-                   zero_point.dtype());
+  return quantized(cast(DType::f64, sum) * cast(DType::f64, scale), zero_point, zero_point.dtype());
 }
 
 namespace {

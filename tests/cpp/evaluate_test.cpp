@@ -177,10 +177,9 @@ TEST(Evaluate, SelectsInReductionsGuardTheirLoads) {
   Builder b;
   const Operand bx = b.input(x.type());
   const Operand bw = b.input(which.type());
-  const Operand y =
-      b.reduce(sum_of(DType::i64), {2}, {3}, [&](const Axes& o, const Axes& r) {
-        return select(lt(2, bw({o[0]})), bx({r[0]}), bx({bw({o[0]})}));
-      });
+  const Operand y = b.reduce(sum_of(DType::i64), {2}, {3}, [&](const Axes& o, const Axes& r) {
+    return select(lt(2, bw({o[0]})), bx({r[0]}), bx({bw({o[0]})}));
+  });
   EXPECT_EQ(elements<int64_t>(evaluate(b, {y}, {x, which})[0]), (std::vector<int64_t>{60, 60}));
 }
 

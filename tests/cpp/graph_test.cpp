@@ -219,8 +219,8 @@ TEST(Import, LongChainsOfFunctionsAreRefused) {
     function->add_input("in");
     function->add_output("out");
     function->add_opset_import()->set_version(17);
-    auto& node = OnnxBuilder::add_node(*function->add_node(), "f" + std::to_string(i + 1), {"in"},
-                                       {"out"});
+    auto& node =
+        OnnxBuilder::add_node(*function->add_node(), "f" + std::to_string(i + 1), {"in"}, {"out"});
     node.set_domain("mine");
   }
   b.input("x", {2});
