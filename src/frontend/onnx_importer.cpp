@@ -8,7 +8,7 @@ namespace aoe {
 namespace {
 
 // Functions that call functions can multiply without bound.
-constexpr int64_t kMaxNodes = 1'000'000;
+constexpr int64_t kMaxNodes = 200'000;
 constexpr size_t kMaxCopiedBytes = size_t{1} << 30;
 // Each call takes stack.
 constexpr size_t kMaxCallDepth = 100;

@@ -42,12 +42,12 @@ class Symbols {
  public:
   // Checks a given size against a declared dimension; remembers what the symbol stands for.
   void bind(const Dim& dim, int64_t size, const std::string& input, size_t axis) {
-    require(!dim.is_fixed() || dim.size == size, "input '{}': axis {} has {} elements, not {}",
+    require(!dim.is_fixed() || dim.size == size, "input '{}': axis {} has {} elements, {} are given",
             input, axis, dim.size, size);
     if (dim.symbol.empty() || dim.is_fixed()) return;
     const auto [known, fresh] = sizes_.emplace(dim.symbol, size);
     require(fresh || known->second == size,
-            "input '{}': axis {} is '{}', which is {} elsewhere, not {}", input, axis, dim.symbol,
+            "input '{}': axis {} is '{}', which is {} elsewhere; {} is given", input, axis, dim.symbol,
             known->second, size);
   }
 
@@ -70,7 +70,7 @@ void fix_shapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
     require(input.type.kind == ValueType::Kind::tensor, "input '{}' is {}: it has no shape", name,
             to_string(input.type));
     if (!input.dims) input.dims.emplace(shape.size());
-    require(input.dims->size() == shape.size(), "input '{}' has {} dimensions, not {}", name,
+    require(input.dims->size() == shape.size(), "input '{}' has {} dimensions, {} are given", name,
             input.dims->size(), shape.size());
     for (size_t i = 0; i < shape.size(); ++i) {
       require(shape[i] >= -1, "input '{}': {} is not a size", name, shape[i]);
