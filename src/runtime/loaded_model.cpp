@@ -42,13 +42,13 @@ class Symbols {
  public:
   // Checks a given size against a declared dimension; remembers what the symbol stands for.
   void bind(const Dim& dim, int64_t size, const std::string& input, size_t axis) {
-    require(!dim.is_fixed() || dim.size == size, "input '{}': axis {} has {} elements, {} are given",
-            input, axis, dim.size, size);
+    require(!dim.is_fixed() || dim.size == size,
+            "input '{}': axis {} has {} elements, {} are given", input, axis, dim.size, size);
     if (dim.symbol.empty() || dim.is_fixed()) return;
     const auto [known, fresh] = sizes_.emplace(dim.symbol, size);
     require(fresh || known->second == size,
-            "input '{}': axis {} is '{}', which is {} elsewhere; {} is given", input, axis, dim.symbol,
-            known->second, size);
+            "input '{}': axis {} is '{}', which is {} elsewhere; {} is given", input, axis,
+            dim.symbol, known->second, size);
   }
 
   void resolve(Dim& dim) const {

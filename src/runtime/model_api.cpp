@@ -26,8 +26,9 @@ Tensor tensor_of(const std::string& name, const Array& array) {
           name, array.dtype);
   const TensorType type{*dtype, array.shape};
   const int64_t bytes = checked_mul(type.count(), info(*dtype).bytes);
-  require(bytes == static_cast<int64_t>(array.bytes.size()), "input '{}': {} has {} bytes, {} are given",
-          name, to_string(type), bytes, array.bytes.size());
+  require(bytes == static_cast<int64_t>(array.bytes.size()),
+          "input '{}': {} has {} bytes, {} are given", name, to_string(type), bytes,
+          array.bytes.size());
   return Tensor::over(type, array.bytes.data(), nullptr);
 }
 
