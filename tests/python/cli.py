@@ -7,7 +7,8 @@ from pathlib import Path
 
 BINARY = Path(os.environ.get("AOE_BINARY", Path(__file__).parents[2] / "build" / "aoe")).absolute()
 
-TIMEOUT_S = 20
+# Far beyond what any case takes, so that a busy machine is not taken for a hang.
+TIMEOUT_S = 60
 # No model of the tests needs a tenth of it: what asks for more has believed a bad file.
 ADDRESS_SPACE = 4 << 30
 
