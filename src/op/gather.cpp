@@ -71,7 +71,7 @@ void gather_nd(OpContext& op) {
   Shape shape(indices.shape.begin(), indices.shape.end() - 1);
   shape.insert(shape.end(), x.shape.begin() + batch + tuple, x.shape.end());
   op.out(op.compute(std::move(shape), [&](const Axes& point) {
-    const auto tail = point.begin() + indices.rank() - 1;
+    const auto tail = point.begin() + (indices.rank() - 1);
     Axes at(point.begin(), tail);
     Axes index(point.begin(), point.begin() + batch);
     for (auto axis = static_cast<size_t>(batch); axis < picked; ++axis) {
