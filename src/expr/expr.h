@@ -37,7 +37,7 @@ enum class ExprOp : uint8_t {
   erf,
   floor,
   ceil,
-  round,  // round: half to even
+  round,  // half to even
   is_nan,
   is_inf,
   logical_not,

@@ -215,7 +215,8 @@ Instr::Run integer_binary(ExprOp op) {
   }
 }
 
-// Float to integer: towards zero; what does not fit becomes the nearest end, NaN the lowest value.
+// Float to 64-bit integer: towards zero; what does not fit becomes the nearest end, NaN the lowest
+// value. Narrower types then wrap.
 template <typename From, typename To>
 To converted(From value) {
   if constexpr (kFloat<From> && !kFloat<To>) {

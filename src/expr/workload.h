@@ -66,8 +66,8 @@ struct Workload {
 // A short text, one line a stage, for people, tests and keys.
 std::string to_string(const Workload& workload);
 
-// Fails (naming the stage) if a load without an outside value could leave its tensor or a reference
-// is to a value that does not exist yet. Loads whose index is itself loaded are checked when run.
+// Fails if a load without an outside value could leave its tensor, or names a value that does not
+// exist. Loads whose index is itself loaded are checked when run.
 void verify(const Workload& workload);
 
 // Elements of all reductions: what an evaluation costs.
