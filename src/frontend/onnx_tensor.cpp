@@ -14,24 +14,12 @@ namespace fs = std::filesystem;
 
 constexpr int kExternal = 1;  // TensorProto.DataLocation
 
-// Types of which a byte of a file holds several elements.
-int bits_in_file(DType dtype) {
-  switch (dtype) {
-    case DType::i4:
-    case DType::u4:
-    case DType::f4e2m1: return 4;
-    case DType::i2:
-    case DType::u2: return 2;
-    default: return 8 * info(dtype).bytes;
-  }
-}
-
 int64_t bytes_in_file(const TensorType& type) {
-  return ceil_div(checked_mul(type.count(), bits_in_file(type.dtype)), 8);
+  return ceil_div(checked_mul(type.count(), bits_of(type.dtype)), 8);
 }
 
 Tensor unpacked(const TensorType& type, const uint8_t* packed) {
-  const int bits = bits_in_file(type.dtype);
+  const int bits = bits_of(type.dtype);
   Tensor result(type);
   auto* to = reinterpret_cast<uint8_t*>(result.raw());
   for (int64_t i = 0; i < result.count(); ++i) {
@@ -50,7 +38,7 @@ Tensor from_bytes(const TensorType& type, std::shared_ptr<const std::string> byt
   require(static_cast<int64_t>(bytes->size()) == needed, "{} needs {} bytes of data, {} are there",
           to_string(type), needed, bytes->size());
   const void* data = bytes->data();
-  if (bits_in_file(type.dtype) < 8) return unpacked(type, static_cast<const uint8_t*>(data));
+  if (bits_of(type.dtype) < 8) return unpacked(type, static_cast<const uint8_t*>(data));
   const bool aligned = reinterpret_cast<uintptr_t>(data) % alignof(std::max_align_t) == 0;
   if (aligned) return Tensor::over(type, data, bytes);
   Tensor result(type);
@@ -62,7 +50,7 @@ Tensor from_bytes(const TensorType& type, std::shared_ptr<const std::string> byt
 template <typename Field>
 Tensor from_field(const TensorType& type, const Field& field) {
   // Types of a few bits have several elements in one entry; others one each.
-  const int bits = bits_in_file(type.dtype);
+  const int bits = bits_of(type.dtype);
   const bool packed = bits < 8;
   const int64_t needed = packed ? ceil_div(checked_mul(type.count(), bits), 8) : type.count();
   require(field.size() == needed, "{} needs {} data entries, {} are there", to_string(type), needed,

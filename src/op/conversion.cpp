@@ -6,6 +6,7 @@
 
 #include "op/common.h"
 #include "op/families.h"
+#include "op/onnx_types.h"
 
 namespace aoe {
 namespace {
@@ -130,17 +131,6 @@ void cast_to(OpContext& op, DType to) {
 
 void cast_by_attribute(OpContext& op) { cast_to(op, dtype_attr(op, "to")); }
 void cast_like(OpContext& op) { cast_to(op, op.dtype(1)); }
-
-int bits_of(DType dtype) {
-  switch (dtype) {
-    case DType::i4:
-    case DType::u4:
-    case DType::f4e2m1: return 4;
-    case DType::i2:
-    case DType::u2: return 2;
-    default: return info(dtype).bytes * 8;
-  }
-}
 
 // Bytes that hold fewer than eight bits are put in the form that their type has in memory; any bool
 // but false is true.

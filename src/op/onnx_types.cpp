@@ -18,4 +18,15 @@ DType dtype_from_onnx(int64_t code) {
   return *kByCode[static_cast<size_t>(code)];
 }
 
+int bits_of(DType dtype) {
+  switch (dtype) {
+    case DType::i4:
+    case DType::u4:
+    case DType::f4e2m1: return 4;
+    case DType::i2:
+    case DType::u2: return 2;
+    default: return 8 * info(dtype).bytes;
+  }
+}
+
 }  // namespace aoe

@@ -8,4 +8,7 @@ namespace aoe {
 // `to`. Fails for numbers that stand for nothing here (complex numbers among them).
 DType dtype_from_onnx(int64_t code);
 
+// Bits of an element in a file, where a byte holds several elements of the smallest types.
+int bits_of(DType dtype);
+
 }  // namespace aoe
