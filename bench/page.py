@@ -32,7 +32,7 @@ RATIO_TEXT = (
     "no difference is shown. Grey band: the same participant measured against itself (A/A)."
 )
 ROOFLINE_TEXT = (
-    "Attainable = min(peak, intensity × bandwidth) with the peak and bandwidth measured in this "
+    "Attainable = min(peak, intensity * bandwidth) with the peak and bandwidth measured in this "
     "run at the same number of threads; intensity = operations / (bytes of inputs, weights and "
     "outputs). Above 100 %: the data stayed in a cache, which is faster than the memory."
 )
@@ -95,7 +95,7 @@ def _head(results: dict, names: dict[str, str]) -> Markup:
     }
     pairs = [[tag("dt", term), tag("dd", fact)] for term, fact in facts.items() if fact]
     notes = [
-        tag("p", tag("strong", f"Rows of {name}: {note}."), class_="note")
+        tag("p", tag("strong", f"In this file {name} is: {note}."), class_="note")
         for key, name in names.items()
         if (note := ((results.get("participants") or {}).get(key) or {}).get("note"))
     ]
@@ -242,11 +242,8 @@ def main(arguments: list[str]) -> int:
         return 1
     found = results.get("format") if isinstance(results, dict) else None
     if found != FORMAT:
-        print(
-            f"page.py: {source}: the format is {found!r}, not {FORMAT!r}: give a file that "
-            "bench/run.py of this version wrote",
-            file=sys.stderr,
-        )
+        text = f"the format is {found!r}, not {FORMAT!r}: give a file that bench/run.py wrote"
+        print(f"page.py: {source}: {text}", file=sys.stderr)
         return 1
     target.write_text(render(results), encoding="utf-8")
     return 0

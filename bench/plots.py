@@ -7,6 +7,7 @@ from itertools import groupby, pairwise
 
 from svg import Axis, Markup, Node, band, join, line, log_axis, mark, tag, text
 
+MISSING = "—"
 LANE = 11  # Pixels from one participant's line to the next.
 AXIS_HEIGHT = 18
 # A share above this is drawn at the edge, with its number: data that stayed in a cache
@@ -25,17 +26,17 @@ def positive(value: object) -> float | None:
 def digits(value: float | None) -> str:
     """Three significant digits, without an exponent where a reader can do without."""
     if value is None or not math.isfinite(value):
-        return "–"
+        return MISSING
     if value == 0 or 0.001 <= abs(value) < 100:
         places = 2 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
-        return f"{value:.{places}f}"
+        return f"{value:.{places}f}" if abs(value) < 99.95 else f"{value:.0f}"
     return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.1e}"
 
 
 def interval(entry: dict | None) -> str:
     """Ratio [low, high]."""
     if not entry or positive(entry.get("ratio")) is None:
-        return "–"
+        return MISSING
     ratio, low, high = (_ratio(positive(entry.get(key))) for key in ("ratio", "low", "high"))
     return f"{ratio} [{low}, {high}]"
 
@@ -43,7 +44,7 @@ def interval(entry: dict | None) -> str:
 def error(value: float | None) -> str:
     """An error against the reference, or that it is not known."""
     number = isinstance(value, int | float)
-    return "err –" if not number else f"err {value:.1e}".replace("e-0", "e-")
+    return f"err {MISSING}" if not number else f"err {value:.1e}".replace("e-0", "e-")
 
 
 def _ratio(value: float | None) -> str:
@@ -218,7 +219,7 @@ def quality_plot(entries: list[dict], names: dict[str, str], styles: dict) -> Ma
     drawn += [text("tick", x_of(v), height + 14, plain(v)) for v in x_axis.ticks()]
     drawn += [text("tick", SMALL_LEFT - 5, y_of(v) + 4, plain(v), "end") for v in y_axis.ticks()]
     drawn.append(text("tick", SMALL_LEFT + width / 2, SMALL[1] - 5, "seconds spent"))
-    drawn.append(text("tick", 2, 11, "ms", "start"))
+    drawn.append(text("tick", SMALL_LEFT - 5, height + 14, "ms", "end"))
     for entry in entries:
         found = improvements(entry)
         if not found:

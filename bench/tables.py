@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plots import digits, error, interval, positive, threads_title
+from plots import MISSING, digits, error, interval, positive, threads_title
 from svg import Markup, Node, tag
 
 # Beyond it a run should be repeated for longer, or at a quieter time.
@@ -53,7 +53,7 @@ def _cell(content: Node) -> Markup:
 
 def _ratio_cell(entry: dict | None, names: dict[str, str]) -> Markup:
     if not entry:
-        return tag("td", "–")
+        return tag("td", MISSING)
     low, high = positive(entry.get("low")), positive(entry.get("high"))
     ratio = positive(entry.get("ratio"))
     wide = low and high and ratio and (high - low) / 2 > WIDE * ratio
@@ -82,10 +82,10 @@ def _time_cells(row: dict, names: dict[str, str], unit: str, details) -> list[No
     for key in names:
         entry, median = measured.get(key) or {}, medians.get(key)
         if median is None:
-            cells.append(tag("td", entry.get("status") or "–", title=entry.get("why")))
+            cells.append(tag("td", entry.get("status") or MISSING, title=entry.get("why")))
             continue
         least, load = positive(entry.get("min_ms")), positive(entry.get("load_s"))
-        hint = f"fastest round {digits(least * scale) if least else '–'} {unit}"
+        hint = f"fastest round {digits(least * scale) if least else MISSING} {unit}"
         hint += f", loaded in {digits(load)} s" if load else ""
         small = tag("small", details(entry))
         kind = "fastest" if median == fastest else None
@@ -101,7 +101,7 @@ def cases(rows: list[dict], names: dict[str, str], unit: str) -> Markup:
             _name_cell(row),
             *_time_cells(row, used, unit, lambda entry: error(entry.get("error"))),
             _ratio_cell(row.get("best"), names),
-            row.get("rounds", "–"),
+            row.get("rounds", MISSING),
         ]
         for row in rows
     ]
@@ -123,7 +123,7 @@ def operators(rows: list[dict], names: dict[str, str]) -> Markup:
 
         ratio = _ratio_cell(row.get("best"), names)
         cells = _time_cells(row, names, "ms", rates)
-        lines.append([_name_cell(row), *cells, ratio, row.get("rounds", "–")])
+        lines.append([_name_cell(row), *cells, ratio, row.get("rounds", MISSING)])
     header = ["operator", *_timed(names, "ms"), "best peer / aoe", "rounds"]
     return table(header, lines)
 
@@ -185,7 +185,7 @@ def _pivot(rows: list[dict], names: dict[str, str]) -> Markup:
 
 def _summary_cell(row: dict | None) -> Markup:
     if not row:
-        return tag("td", "–")
+        return tag("td", MISSING)
     count = row.get("rows")
     cases = None if count is None else tag("small", "1 case" if count == 1 else f"{count} cases")
     return tag("td", interval(row), cases)
@@ -211,4 +211,4 @@ def noise(results: dict) -> Markup:
 def plain(entries: list[dict]) -> Markup:
     """The entries as they are, a column for each key."""
     keys = list(dict.fromkeys(key for entry in entries for key in entry))
-    return table(list(keys), [[str(entry.get(key, "–")) for key in keys] for entry in entries])
+    return table(list(keys), [[str(entry.get(key, MISSING)) for key in keys] for entry in entries])
