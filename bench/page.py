@@ -34,7 +34,8 @@ RATIO_TEXT = (
 ROOFLINE_TEXT = (
     "Attainable = min(peak, intensity * bandwidth) with the peak and bandwidth measured in this "
     "run at the same number of threads; intensity = operations / (bytes of inputs, weights and "
-    "outputs). Above 100 %: the data stayed in a cache, which is faster than the memory."
+    "outputs). Above 100 %: the data stayed in a cache, which is faster than the memory, or the "
+    "algorithm needs fewer operations than the definition counts, as Winograd's does."
 )
 NOISE_TEXT = (
     "All participants of a row take turns in random order, in many short rounds. A ratio is the "
