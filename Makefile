@@ -14,13 +14,14 @@ BUILD := build
 VENV := $(BUILD)/venv
 CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' | sort)
 PRODUCTS = aoe aoe_shared _aoe
-PY_DIRS = $(wildcard bench python tools tests)
+PY_DIRS = $(wildcard python tools tests bench)
 
-.PHONY: help build demo test sanitize format lint tidy fuzz clean
+.PHONY: help build demo test bench sanitize format lint tidy fuzz clean
 
 help:
 	@echo "make demo      build, then run an example model"
 	@echo "make test      build, then run all tests"
+	@echo "make bench     measure aoe and its peers; bench/README.md has the options"
 	@echo "make build     the program build/aoe, libaoe.so and the Python package build/python/aoe"
 	@echo "make sanitize  the C++ tests under ASan and UBSan"
 	@echo "make format    lay out all sources"
@@ -77,6 +78,13 @@ test: build $(VENV)/.models
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) tests/python || failed+=" Python"; \
 	if [ -n "$$failed" ]; then echo "make test: FAILED:$$failed tests"; exit 1; fi; \
 	echo "make test: all tests passed"
+
+# Each option of bench/run.py is a variable here: make bench MODELS=resnet18 QUICK=1
+BENCH_LISTS = SUITES MODELS OPERATORS PEERS THREADS TRIALS
+lower = $(shell echo $(1) | tr A-Z a-z)
+bench: build $(VENV)/.models
+	@$(VENV)/bin/python bench/run.py $(if $(QUICK),--quick) \
+	  $(foreach name,$(BENCH_LISTS),$(if $($(name)),--$(call lower,$(name)) "$($(name))"))
 
 sanitize: $(BUILD)/sanitize/build.ninja
 	@ninja -C $(BUILD)/sanitize -j $(JOBS) aoe_tests

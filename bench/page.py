@@ -10,8 +10,8 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+import page_tables as tables
 import plots
-import tables
 from svg import Markup, Node, tag
 
 STYLE = Path(__file__).with_name("page.css")

@@ -1,0 +1,4 @@
+"""The participants: one module each, run in a process and an environment of its own.
+
+The constants of a module can be read without the peer's package, which `load` imports.
+"""

@@ -1,0 +1,29 @@
+"""aoe itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+NAME = "aoe"
+ENVIRONMENT = None  # The build of this source tree.
+PACKAGE = "aoe"
+SETTINGS = "threads = the row's threads; empty banks"
+DOCUMENTATION: list[str] = []
+NOTE = "reference evaluator"
+
+
+class Session:
+    def __init__(self, model: str, inputs: dict[str, np.ndarray], threads: int) -> None:
+        import aoe
+
+        self._model = aoe.load(model, threads=threads)
+        self._inputs = inputs
+
+    def run(self) -> None:
+        self._model.run(self._inputs)
+
+    def outputs(self) -> dict[str, np.ndarray]:
+        return self._model.run(self._inputs)
+
+
+load = Session

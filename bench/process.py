@@ -1,0 +1,101 @@
+"""A participant's process, as the benchmark sees it: questions, answers, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+class Failure(Exception):
+    """Why a participant has no figure. The benchmark goes on without it."""
+
+
+class Process:
+    """Runs `command`, a worker, in a process group of its own; its chatter goes to `log`."""
+
+    def __init__(self, command: Sequence[str], log: Path, environment: dict[str, str]) -> None:
+        self._log = log
+        self._paused = False
+        self._pending = b""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as chatter:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=chatter,
+                start_new_session=True,
+                env=os.environ | environment,
+            )
+
+    def ask(self, doing: str, seconds: float, **request: Any) -> dict[str, Any]:
+        """The answer to `request`, or a Failure that says what happened while `doing` it."""
+        self.resume()
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise Failure(self._death(doing)) from None
+        answer = json.loads(self._line(doing, seconds))
+        if "failed" in answer:
+            raise Failure(f"{_first_line(answer['failed'])}, while {doing} (log: {self._log})")
+        return answer
+
+    def pause(self) -> None:
+        """Its threads cannot spin beside another participant's turn."""
+        self._signal(signal.SIGSTOP)
+        self._paused = True
+
+    def resume(self) -> None:
+        if self._paused:
+            self._signal(signal.SIGCONT)
+            self._paused = False
+
+    def close(self) -> None:
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+    def _line(self, doing: str, seconds: float) -> bytes:
+        end = time.monotonic() + seconds
+        while b"\n" not in self._pending:
+            if not select.select([self._process.stdout], [], [], max(0, end - time.monotonic()))[0]:
+                self.close()
+                raise Failure(f"no answer within {seconds:.0f} s, while {doing}")
+            piece = os.read(self._process.stdout.fileno(), 1 << 16)
+            if not piece:
+                raise Failure(self._death(doing))
+            self._pending += piece
+        line, self._pending = self._pending.split(b"\n", 1)
+        return line
+
+    def _death(self, doing: str) -> str:
+        try:
+            code = self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.close()
+            return f"closed its output, while {doing} (log: {self._log})"
+        if code < 0:
+            return f"killed by {signal.Signals(-code).name}, while {doing} (log: {self._log})"
+        return f"exited with code {code}, while {doing} (log: {self._log})"
+
+    def _signal(self, number: signal.Signals) -> None:
+        # One that has ended says so at the next question.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+def _first_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[0][:300] if lines else "unknown error"

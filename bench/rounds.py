@@ -1,0 +1,64 @@
+"""Interleaved rounds: every participant has one turn in each, in random order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from process import Failure, Process
+
+TURN_NS = 12_000_000
+# Where one participant's call makes the round long anyway, the others' turns may grow with it.
+LONGEST_TURN_NS = 200_000_000
+FEWEST_ROUNDS = 12  # From here on the interval leaves out the extremes.
+MOST_ROUNDS = 60
+SECONDS_TO_ANSWER = 60
+
+
+@dataclass
+class Turns:
+    """What one participant did: for each round the median and the least time of its calls."""
+
+    medians_ns: list[float] = field(default_factory=list)
+    least_ns: list[float] = field(default_factory=list)
+    failure: str | None = None
+
+
+def measure(
+    processes: Mapping[str, Process], seconds: float, fewest: int, seed: int
+) -> dict[str, Turns]:
+    """As many rounds as `seconds` allow, but `fewest`. A participant that fails is left behind."""
+    turns = {name: Turns() for name in processes}
+    expected = {}
+    for name, process in processes.items():
+        try:
+            _turn(process, 0, 0)  # The first call of all: allocations, page faults.
+            expected[name] = min(_turn(process, TURN_NS, 0))
+        except Failure as failure:
+            turns[name].failure = str(failure)
+        process.pause()
+    order = random.Random(seed)
+    turn = int(np.clip(max(expected.values(), default=0) / 10, TURN_NS, LONGEST_TURN_NS))
+    a_round = sum(max(call * 1.5, turn * 1.3) for call in expected.values()) / 1e9
+    for _ in range(int(np.clip(seconds / max(a_round, 1e-3), fewest, MOST_ROUNDS))):
+        names = [name for name in expected if turns[name].failure is None]
+        order.shuffle(names)
+        for name in names:
+            try:
+                taken = _turn(processes[name], turn, expected[name])
+            except Failure as failure:
+                turns[name].failure = str(failure)
+                continue
+            finally:
+                processes[name].pause()
+            turns[name].medians_ns.append(float(np.median(taken)))
+            turns[name].least_ns.append(float(min(taken)))
+    return turns
+
+
+def _turn(process: Process, nanoseconds: int, expected: float) -> list[int]:
+    deadline = SECONDS_TO_ANSWER + 20 * expected / 1e9
+    request = {"do": "time", "nanoseconds": nanoseconds, "expected": int(expected)}
+    return process.ask("timing", deadline, **request)["ns"]

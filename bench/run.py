@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Measures aoe and its peers side by side.
+
+bench/README.md says what is measured, how, and why so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
+
+import machine  # noqa: E402
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+import operators  # noqa: E402
+import page  # noqa: E402
+import table  # noqa: E402
+import tuning  # noqa: E402
+from environments import Environments  # noqa: E402
+from intervals import FEWEST_PAIRS  # noqa: E402
+from models import zoo  # noqa: E402
+from rounds import FEWEST_ROUNDS  # noqa: E402
+from suite import OURS, RIVALS, Bench, Case  # noqa: E402
+from summary import summarize  # noqa: E402
+from work import work  # noqa: E402
+
+FORMAT = "aoe-bench 1"
+SUITES = ("models", "real", "operators", "call", "tuning")
+UNLESS_ASKED = ("models", "real", "operators", "call")
+PARTICIPANTS = (OURS, *RIVALS, "pytorch_eager", "pytorch_compile", "iree")
+# Of measuring, for a row; a row takes longer if its calls are long.
+SECONDS = {"models": 20, "real": 8, "operators": 4, "call": 4}
+QUICK_SECONDS = 4
+
+
+def main() -> int:
+    options = _options()
+    participants = {name: importlib.import_module(f"peers.{name}") for name in PARTICIPANTS}
+    names = _participants(options, participants)
+    cases = _cases(options)
+    allowed = sorted(os.sched_getaffinity(0))
+    if max(options.threads) > len(allowed):
+        _refuse(f"--threads: {max(options.threads)} of {len(allowed)} cores that may be used")
+    if options.list:
+        for suite, model, family in cases:
+            print(f"{suite:10} {model.name:28} {model.title}{f' ({family})' if family else ''}")
+        return 0
+    start = time.monotonic()
+    bench = Bench(
+        Environments(options.work / "environments"), participants, options.work, versions={}
+    )
+    results = _head(participants, options)
+    peak = machine.Peak(options.work)
+    rows = [(entry, threads) for entry in cases for threads in options.threads]
+    for number, ((suite, model, family), threads) in enumerate(rows, 1):
+        cpus = allowed[-threads:]
+        peak.look(cpus, results["machine"]["peak"])
+        length = (QUICK_SECONDS, FEWEST_PAIRS) if options.quick else (SECONDS[suite], FEWEST_ROUNDS)
+        case = _write(options.work / "cases", suite, model, family)
+        running = [name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS)]
+        print(f"[{number}/{len(rows)}] {model.title}, {_threads(threads)}", flush=True)
+        row = bench.row(case, running, cpus, *length)
+        print(table.line(row, results["participants"]), flush=True)
+        results["rows"].append(row)
+        for name, version in bench.versions.items():
+            results["participants"][name]["version"] = version
+        _save(results, start, options.json)
+    if "tuning" in options.suites:
+        results["tuning"] = tuning.run(
+            options.tuning_operators,
+            options.trials,
+            1,
+            bench.environments,
+            options.work / "tuning",
+        )
+    _save(results, start, options.json)
+    options.page.write_text(page.render(results))
+    print()
+    print(table.text(results))
+    print(f"\nResults: {options.json}\nPage:    {options.page}")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return [part.strip() for part in text.split(",") if part.strip()]
+
+    def numbers(text: str) -> list[int]:
+        if not all(part.isdigit() and int(part) > 0 for part in names(text)):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers above 0")
+        return [int(part) for part in names(text)]
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    build = ROOT / "build" / "bench"
+    add = parser.add_argument
+    add("--suites", type=names, default=None, help=f"of {', '.join(SUITES)}; all but tuning")
+    add("--models", type=names, default=[], help="only these models (and real models)")
+    add("--operators", type=names, default=[], help="only these operators")
+    add("--peers", type=names, default=None, help="onnxruntime, openvino, pytorch, iree; all")
+    add("--threads", type=numbers, default=[1, 2], help="numbers of threads (1,2)")
+    add("--quick", action="store_true", help=f"at least {QUICK_SECONDS} s a row: a first look")
+    add("--trials", type=int, default=256, help="of each operator in the tuning suite (256)")
+    add("--json", type=Path, default=build / "results.json", help="where the results go")
+    add("--page", type=Path, default=build / "results.html", help="where the page goes")
+    add("--work", type=Path, default=build, help="for models, environments and logs")
+    add("--list", action="store_true", help="show what would be measured, and end")
+    options = parser.parse_args()
+    if options.suites is None:
+        chosen = bool(options.models or options.operators)
+        options.suites = [] if chosen else list(UNLESS_ASKED)
+    for suite in options.suites:
+        _known("--suites", suite, SUITES)
+    return options
+
+
+def _participants(options: argparse.Namespace, modules: dict[str, Any]) -> list[str]:
+    if options.peers is None:
+        return list(PARTICIPANTS)
+    known = {name for name in PARTICIPANTS if name != OURS}
+    known |= {modules[name].ENVIRONMENT for name in known}
+    for peer in options.peers:
+        _known("--peers", peer, sorted(known))
+    return [
+        name
+        for name in PARTICIPANTS
+        if name == OURS or {name, modules[name].ENVIRONMENT} & set(options.peers)
+    ]
+
+
+def _cases(options: argparse.Namespace) -> list[tuple[str, zoo.ZooModel, str | None]]:
+    """Suite, model and family of operators of everything that was asked for."""
+    models = zoo.ZOO
+    cases = {case.model.name: case for case in operators.CASES}
+    for name in options.models:
+        _known("--models", name, list(models))
+    for name in options.operators:
+        _known("--operators", name, list(cases))
+    found: list[tuple[str, zoo.ZooModel, str | None]] = []
+    for name, model in models.items():
+        suite = "real" if model.real else "models"
+        if name in options.models or suite in options.suites:
+            found.append((suite, model, None))
+    for name, case in cases.items():
+        if name in options.operators or "operators" in options.suites:
+            found.append(("operators", case.model, case.family))
+    if "call" in options.suites:
+        found.append(("call", operators.IDENTITY, None))
+    return found
+
+
+def _write(folder: Path, suite: str, model: zoo.ZooModel, family: str | None) -> Case:
+    folder.mkdir(parents=True, exist_ok=True)
+    path, inputs = folder / f"{model.name}.onnx", folder / f"{model.name}.npz"
+    data = model.build()
+    path.write_bytes(data)
+    np.savez(inputs, **model.inputs(np.random.default_rng(0)))
+    flops, moved = work(onnx.load_from_string(data))
+    return Case(model, suite, path, inputs, flops, moved, family)
+
+
+def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "command": shlex.join(sys.argv),
+        "quick": options.quick,
+        "machine": machine.describe(),
+        "participants": {
+            name: {
+                "name": module.NAME,
+                "version": None,
+                "settings": module.SETTINGS,
+                "documentation": module.DOCUMENTATION,
+                "note": getattr(module, "NOTE", None),
+            }
+            for name, module in participants.items()
+        },
+        "rows": [],
+        "tuning": [],
+        "training": [],
+    }
+
+
+def _save(results: dict[str, Any], start: float, path: Path) -> None:
+    results["seconds"] = time.monotonic() - start
+    results["summary"] = summarize(results["rows"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(results, indent=1))
+    partial.replace(path)
+
+
+def _known(option: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        _refuse(f"{option}: there is no {name!r}; there are {', '.join(known)}")
+
+
+def _refuse(why: str) -> None:
+    print(f"bench/run.py: {why}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

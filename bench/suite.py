@@ -1,0 +1,187 @@
+"""One row of the results: a case, measured with a number of threads by all participants."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from environments import Environments
+from intervals import FEWEST_PAIRS, Ratio, paired_ratio
+from models.zoo import ZooModel
+from process import WORKER, Failure, Process
+from reference import error_against, outputs_in_double
+from rounds import FEWEST_ROUNDS, Turns, measure
+
+OURS = "aoe"
+# Those whose better one is "the best peer": they run everything.
+RIVALS = ("onnxruntime", "openvino")
+# A second process of a participant, for the A/A comparison.
+TWIN = "twin"
+SECONDS_TO_LOAD = 400
+# Of the largest output. A participant beyond it computes something else, or in another precision.
+MOST_ERROR = 1e-3
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with its inputs, in files."""
+
+    zoo: ZooModel
+    suite: str
+    model: Path
+    inputs: Path
+    flops: float
+    bytes: float
+    family: str | None = None
+
+
+@dataclass
+class Bench:
+    """What the rows share."""
+
+    environments: Environments
+    participants: dict[str, ModuleType]
+    work: Path
+    versions: dict[str, str]
+
+    def row(
+        self,
+        case: Case,
+        names: Sequence[str],
+        cpus: Sequence[int],
+        seconds: float,
+        fewest: int = FEWEST_ROUNDS,
+    ) -> dict[str, Any]:
+        """Measures for about `seconds`, in at least `fewest` rounds."""
+        threads = len(cpus)
+        with np.load(case.inputs) as arrays:
+            feeds = {name: arrays[name] for name in arrays.files}
+        expected = outputs_in_double(case.model, feeds, self.work / "references")
+        measured: dict[str, dict[str, Any]] = {}
+        processes: dict[str, Process] = {}
+        free = set(os.sched_getaffinity(0))
+        try:
+            # What this program does must not run where a participant is measured.
+            os.sched_setaffinity(0, (free - set(cpus)) or free)
+            print("    loading:", end=" ", flush=True)
+            for name in names:
+                measured[name] = self._start(name, name, case, cpus, expected, processes)
+            base = next((name for name in (*RIVALS, *names) if name in processes), None)
+            if base:
+                self._start(base, TWIN, case, cpus, expected, processes)
+            print("measuring", flush=True)
+            seed = zlib.crc32(f"{case.zoo.name} {threads}".encode())
+            turns = measure(processes, seconds, fewest, seed)
+        finally:
+            for process in processes.values():
+                process.close()
+            os.sched_setaffinity(0, free)
+        for name in names:
+            if name in turns:
+                _add_times(measured[name], turns[name])
+        row = {
+            "suite": case.suite,
+            "case": case.zoo.name,
+            "title": case.zoo.title,
+            "threads": threads,
+            "flops": case.flops,
+            "bytes": case.bytes,
+            "rounds": max((len(t.medians_ns) for t in turns.values()), default=0),
+            "measured": measured,
+        }
+        if case.family:
+            row["family"] = case.family
+        return row | _ratios(turns, base)
+
+    def _start(
+        self,
+        participant: str,
+        key: str,
+        case: Case,
+        cpus: Sequence[int],
+        expected: dict[str, np.ndarray],
+        processes: dict[str, Process],
+    ) -> dict[str, Any]:
+        """Loads the case; the process is in `processes` if it did and the outputs are right."""
+        process = None
+        try:
+            module = self.participants[participant]
+            python = self.environments.python(module.ENVIRONMENT)
+            command = [str(python), str(WORKER), module.__name__, ",".join(map(str, cpus))]
+            log = self.work / "logs" / f"{case.zoo.name}-{len(cpus)}-{key}.log"
+            log.unlink(missing_ok=True)
+            process = Process(command, log, {"TORCHINDUCTOR_CACHE_DIR": str(self.work / "torch")})
+            self.versions[participant] = process.ask("starting", 60, do="version")["version"]
+            loaded = process.ask(
+                "loading",
+                SECONDS_TO_LOAD,
+                do="load",
+                model=str(case.model),
+                inputs=str(case.inputs),
+                threads=len(cpus),
+            )
+            error = _checked(process, self.work / f"{key}.npz", expected)
+            process.pause()
+        except Failure as failure:
+            if process:
+                process.close()
+            return {"status": "failed", "why": str(failure)}
+        processes[key] = process
+        print(f"{key} {loaded['seconds']:.1f} s", end="  ", flush=True)
+        return {"status": "ok", "load_s": loaded["seconds"], "error": error}
+
+
+def _checked(process: Process, file: Path, expected: dict[str, np.ndarray]) -> float:
+    names = process.ask("computing outputs", SECONDS_TO_LOAD, do="outputs", to=str(file))["names"]
+    with np.load(file) as arrays:
+        found = dict(zip(names, (arrays[key] for key in arrays.files), strict=True))
+    file.unlink()
+    try:
+        error = error_against(expected, found)
+    except ValueError as wrong:
+        raise Failure(f"wrong outputs: {wrong}") from None
+    if error > MOST_ERROR:
+        raise Failure(f"wrong outputs: they differ from double precision by {error:.1e}")
+    return error
+
+
+def _add_times(entry: dict[str, Any], turns: Turns) -> None:
+    if turns.failure:
+        entry |= {"status": "failed", "why": turns.failure}
+    if turns.medians_ns:
+        entry["turns_ms"] = [ns / 1e6 for ns in turns.medians_ns]
+        entry["median_ms"] = float(np.median(turns.medians_ns)) / 1e6
+        entry["min_ms"] = min(turns.least_ns) / 1e6
+
+
+def _ratios(turns: dict[str, Turns], base: str | None) -> dict[str, Any]:
+    whole = {
+        name: turn.medians_ns
+        for name, turn in turns.items()
+        if turn.failure is None and len(turn.medians_ns) >= FEWEST_PAIRS
+    }
+    found: dict[str, Any] = {}
+    if TWIN in turns and turns[TWIN].failure:
+        found["noise_why"] = f"second process of {base}: {turns[TWIN].failure}"
+    elif base in whole and TWIN in whole:
+        ratio = paired_ratio(whole[TWIN], whole[base])
+        turns_ms = [ns / 1e6 for ns in whole[TWIN]]
+        found["noise"] = ratio.as_dict() | {"of": base, "turns_ms": turns_ms}
+    if OURS in whole:
+        ratios: dict[str, Ratio] = {
+            name: paired_ratio(times, whole[OURS])
+            for name, times in whole.items()
+            if name not in (OURS, TWIN)
+        }
+        found["ratios"] = {name: ratio.as_dict() for name, ratio in ratios.items()}
+        rivals = [name for name in RIVALS if name in ratios]
+        if rivals:
+            best = min(rivals, key=lambda name: ratios[name].ratio)
+            found["best"] = {"peer": best} | ratios[best].as_dict()
+    return found

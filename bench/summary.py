@@ -1,0 +1,51 @@
+"""Geometric means over the rows of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from intervals import geometric_mean
+from models.zoo import THE_EIGHT
+from suite import OURS
+
+EIGHT = frozenset(THE_EIGHT)
+
+
+def summarize(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each suite and number of threads: the ratio to each peer, to the best, and the A/A."""
+    found = []
+    for suite, chosen in _suites(rows).items():
+        for threads in sorted({row["threads"] for row in chosen}):
+            some = [row for row in chosen if row["threads"] == threads]
+            peers = {name for row in some for name in row.get("ratios", {})}
+            for peer in [*sorted(peers), "best", "noise"]:
+                pairs = [ratios for row in some if (ratios := _pairs(row, peer))]
+                if pairs:
+                    head = {"suite": suite, "threads": threads, "peer": peer, "rows": len(pairs)}
+                    found.append(head | geometric_mean(pairs).as_dict())
+    return found
+
+
+def _suites(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    suites: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        suites.setdefault(row["suite"], []).append(row)
+        if row["case"] in EIGHT:
+            suites.setdefault("eight", []).append(row)
+    return suites
+
+
+def _pairs(row: dict[str, Any], peer: str) -> list[float]:
+    """The ratio of each round; none if the row lacks the peer."""
+    measured = row["measured"]
+    if peer == "noise":
+        if "noise" not in row:
+            return []
+        ours, theirs = measured[row["noise"]["of"]]["turns_ms"], row["noise"]["turns_ms"]
+    else:
+        peer = row.get("best", {}).get("peer") if peer == "best" else peer
+        if peer not in row.get("ratios", {}):
+            return []
+        ours, theirs = measured[OURS]["turns_ms"], measured[peer]["turns_ms"]
+    return [b / a for a, b in zip(ours, theirs, strict=True)]

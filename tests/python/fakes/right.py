@@ -1,0 +1,3 @@
+from fakes import ENVIRONMENT, PACKAGE, Negation  # noqa: F401
+
+load = Negation
