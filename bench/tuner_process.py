@@ -142,7 +142,7 @@ def listen(
     deadline: float,
     on_progress: Callable[[float, Outcome], None],
 ) -> None:
-    """Takes lines until the last one, the first wrong one, or the deadline."""
+    """Takes lines until the result, the first wrong one, the tuner's end, or the deadline."""
     ended_at = math.inf
     while outcome.why is None:
         seconds = time.monotonic() - start
@@ -152,11 +152,15 @@ def listen(
         except queue.Empty:
             line = ""
         if line is None:
-            # The pipe is closed; a process that goes on without one has nothing more to say.
-            wait_until(process, start + deadline)
+            try:
+                process.wait(DRAIN_SECONDS)
+            except subprocess.TimeoutExpired:
+                outcome.why = "closed its output without a result"
             return
         if line:
             outcome.take(line)
+            if outcome.result:
+                return  # Whether it also ends well is of no interest.
         elif process.poll() is not None:
             # A child of the tuner may hold the pipe open long after the tuner's own end.
             ended_at = min(ended_at, seconds)
@@ -164,10 +168,3 @@ def listen(
                 return
         if seconds > deadline:
             outcome.why = f"did not end within {deadline:.0f} s"
-
-
-def wait_until(process: subprocess.Popen, moment: float) -> None:
-    try:
-        process.wait(max(0.0, min(DRAIN_SECONDS, moment - time.monotonic())))
-    except subprocess.TimeoutExpired:
-        return

@@ -58,6 +58,7 @@ def test_best_never_rises(tmp_path):
         ("os.abort()", "killed by signal 6 (SIGABRT)"),
         ("sys.exit(3)", "exit code 3"),
         ("sys.exit(0)", "without a result"),
+        ("os.close(1); signal.pause()", "closed its output"),
         ("raise RuntimeError('no memory')", "exit code 1"),
         ("say(failed='no such operator'); sys.exit(1)", "no such operator"),
         ("print('Segmentation fault', flush=True)", "'Segmentation fault'"),
@@ -93,6 +94,12 @@ print(child.pid, file=sys.stderr, flush=True)
     status = Path(f"/proc/{(tmp_path / 'log.txt').read_text().strip()}/stat")
     # An ended child that nobody has waited for yet is still listed, as a zombie.
     assert not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+
+
+def test_a_result_counts_even_if_the_tuner_does_not_end(tmp_path):
+    outcome = follow(tmp_path, GOOD + "signal.pause()")
+    assert outcome.why is None
+    assert outcome.trials == 8
 
 
 def test_a_child_that_holds_the_pipe_does_not_keep_the_run(tmp_path):
