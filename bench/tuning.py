@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,22 +18,23 @@ from pathlib import Path
 from typing import Any
 
 from tuner_process import Outcome, follow
+from work import operator_flops
 
 HERE = Path(__file__).resolve().parent
-CASES = HERE / "tuning_operators.json"
+CASES = HERE / "operators.json"
 
 # Ten of the forty operators, one of each kind that a tuner has to be good at.
 OPERATORS = (
-    "conv3x3_64x56",
-    "conv1x1_256to64x56",
-    "conv3x3_256x14",
-    "conv3x3s2_128x56",
-    "depthwise3x3_144x56",
-    "stem7x7s2",
+    "conv3x3_64_56x56",
+    "conv3x3_256_14x14",
+    "conv1x1_256to1024_14x14",
+    "conv3x3_s2_64to128_56x56",
+    "depthwise3x3_144_56x56_b4",
+    "stem7x7_s2_3to64_224x224",
     "matmul_128x768x768",
     "matmul_128x3072x768",
-    "attention_12x128x64x128",
-    "softmax_1536x128",
+    "batched_matmul_12_of_197x64x197",
+    "softmax_16x3x197x197",
 )
 
 TRIALS = 256
@@ -82,6 +84,11 @@ def load_cases(names: Iterable[str], path: Path = CASES) -> list[dict[str, Any]]
     return [known[name] for name in names]
 
 
+def flops(case: dict[str, Any]) -> int:
+    inputs, outputs = ([tuple(o["shape"]) for o in case[key]] for key in ("inputs", "outputs"))
+    return operator_flops(case["op"], case["attributes"], inputs, outputs)
+
+
 def entry(participant: str, task: Task, outcome: Outcome) -> dict[str, Any]:
     """One element of the list `tuning` of the results."""
     error = outcome.result.get("error")
@@ -96,7 +103,7 @@ def entry(participant: str, task: Task, outcome: Outcome) -> dict[str, Any]:
         "threads": task.threads,
         "trials": outcome.trials,
         "seconds": round(outcome.seconds, 3),
-        "flops": task.case["flops"],
+        "flops": flops(task.case),
         "error": error,
         "remeasured_ms": outcome.result.get("remeasured_ms"),
         "points": outcome.points,
@@ -112,7 +119,7 @@ def absent(participant: str, task: Task) -> dict[str, Any]:
         "status": "absent",
         "why": ABSENT[participant],
         "threads": task.threads,
-        "flops": task.case["flops"],
+        "flops": flops(task.case),
         "points": [],
     }
 
@@ -242,6 +249,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="results file to write or to add to")
     args = parser.parse_args()
 
+    # As an exception, so that the tuner that runs is ended too.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     run(
         [name for name in args.operators.split(",") if name],
         args.trials,

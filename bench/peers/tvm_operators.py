@@ -14,10 +14,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 
-def convolution_expression(x, w, *bias, attributes: dict[str, Any]):
-    from tvm import te, topi
+def convolution_expression(x, w, attributes: dict[str, Any]):
+    from tvm import topi
 
-    y = topi.nn.conv(
+    return topi.nn.conv(
         x,
         w,
         attributes["strides"],
@@ -28,14 +28,9 @@ def convolution_expression(x, w, *bias, attributes: dict[str, Any]):
         "OIHW",
         "float32",
     )
-    if not bias:
-        return y
-    # One stage, not a reshape and an addition: MetaSchedule cannot place a reshape between
-    # the convolution and its consumer.
-    return te.compute(y.shape, lambda n, c, i, j: y[n, c, i, j] + bias[0][c], name="biased")
 
 
-def convolution_f64(x, w, *bias, attributes: dict[str, Any]) -> np.ndarray:
+def convolution_f64(x, w, attributes: dict[str, Any]) -> np.ndarray:
     top, left, bottom, right = attributes["pads"]
     (down, across), (dilation_y, dilation_x) = attributes["strides"], attributes["dilations"]
     groups = attributes["group"]
@@ -44,12 +39,9 @@ def convolution_f64(x, w, *bias, attributes: dict[str, Any]) -> np.ndarray:
     reach = ((height - 1) * dilation_y + 1, (width - 1) * dilation_x + 1)
     windows = sliding_window_view(padded, reach, axis=(2, 3))
     windows = windows[:, :, ::down, ::across, ::dilation_y, ::dilation_x]
-    parts = [
-        np.einsum("nchwyx,ocyx->nohw", windows_g, w_g, optimize=True)
-        for windows_g, w_g in zip(np.split(windows, groups, 1), np.split(w, groups, 0), strict=True)
-    ]
-    y = np.concatenate(parts, axis=1)
-    return y + bias[0].reshape(1, -1, 1, 1) if bias else y
+    pairs = zip(np.split(windows, groups, 1), np.split(w, groups, 0), strict=True)
+    parts = [np.einsum("nchwyx,ocyx->nohw", *pair, optimize=True) for pair in pairs]
+    return np.concatenate(parts, axis=1)
 
 
 def product_expression(a, b, attributes: dict[str, Any]):
@@ -102,41 +94,49 @@ OPERATORS = {
 }
 
 
-def supported(case: dict[str, Any]) -> None:
-    if case["operator"] not in OPERATORS:
-        known = ", ".join(OPERATORS)
-        raise ValueError(f"{case['operator']} has no definition for TVM here (only {known})")
-
-
 def function(case: dict[str, Any]):
-    """The case as a TensorIR function of its inputs, its weights and its output.
+    """The case, as `operators.json` has it, as a TensorIR function of its operands and result.
 
     Convolution kernels and stored matrices may be laid out anew by the tuner, as
     `cpu_weight_prepack` of TVM's pipeline for models allows.
     """
     from tvm import te
 
-    supported(case)
-    shapes = [*case["inputs"], *case["weights"]]
-    arguments = [te.placeholder(s, "float32", name=f"x{i}") for i, s in enumerate(shapes)]
-    result = OPERATORS[case["operator"]][0](*arguments, attributes=case["attributes"])
+    if case["op"] not in OPERATORS:
+        known = ", ".join(OPERATORS)
+        raise ValueError(f"{case['op']} has no definition for TVM here, only {known} have")
+    operands = case["inputs"]
+    arguments = [
+        te.placeholder(operand["shape"], "float32", name=f"x{index}")
+        for index, operand in enumerate(operands)
+    ]
+    result = OPERATORS[case["op"]][0](*arguments, attributes=case["attributes"])
     main = te.create_prim_func([*arguments, result]).with_attr("global_symbol", "main")
-    matrices = [i for i in range(len(case["inputs"]), len(shapes)) if len(shapes[i]) > 1]
+    matrices = [
+        index
+        for index, operand in enumerate(operands)
+        if operand["constant"] and len(operand["shape"]) > 1
+    ]
     return main.with_attr("layout_free_buffers", matrices) if matrices else main
 
 
 def arguments_of(case: dict[str, Any]) -> list[np.ndarray]:
-    """Seeded inputs and weights; weights are scaled so that results stay near one."""
+    """Seeded operands; stored ones are scaled so that results stay near one."""
     random = np.random.default_rng(7)
-    inputs = [random.standard_normal(s).astype(np.float32) for s in case["inputs"]]
-    for shape in case["weights"]:
-        # A kernel's first axis counts outputs, a matrix's last one.
-        terms = math.prod(shape[1:]) if len(shape) == 4 else shape[0] if len(shape) > 1 else 1
-        values = random.standard_normal(shape) / math.sqrt(terms)
-        inputs.append(values.astype(np.float32))
-    return inputs
+    return [
+        (random.standard_normal(operand["shape"]) / scale(operand)).astype(np.float32)
+        for operand in case["inputs"]
+    ]
+
+
+def scale(operand: dict[str, Any]) -> float:
+    shape = operand["shape"]
+    if not operand["constant"] or len(shape) < 2:
+        return 1.0
+    # The terms of one sum: a kernel's first axis counts results, and a matrix's last one.
+    return math.sqrt(math.prod(shape[1:] if len(shape) == 4 else shape[:-1]))
 
 
 def expected(case: dict[str, Any], arguments: list[np.ndarray]) -> np.ndarray:
     wide = [a.astype(np.float64) for a in arguments]
-    return OPERATORS[case["operator"]][1](*wide, attributes=case["attributes"])
+    return OPERATORS[case["op"]][1](*wide, attributes=case["attributes"])

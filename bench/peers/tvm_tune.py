@@ -18,9 +18,6 @@ from typing import Any
 
 START = time.monotonic()
 
-# The folder of this file holds modules named like the packages of other participants.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
-
 NAME = "TVM MetaSchedule"
 ENVIRONMENT = "tvm"
 PACKAGE = "apache-tvm"
@@ -33,6 +30,7 @@ DOCUMENTATION = [
     "https://tvm.apache.org/docs/deep_dive/tensor_ir/tutorials/meta_schedule.html",
     "https://tvm.apache.org/docs/reference/api/python/meta_schedule.html",
     "https://tvm.apache.org/docs/reference/api/python/target.html",
+    "https://tvm.apache.org/docs/how_to/tutorials/e2e_opt_model.html",
 ]
 
 BATCH = 64  # MetaSchedule's own default
@@ -221,4 +219,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # Instead of this file's folder, which has modules named like the packages of other peers.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
     main()
