@@ -90,6 +90,7 @@ def follow(
     cores: set[int] | None = None,
     environment: dict[str, str] | None = None,
     on_progress: Callable[[float, Outcome], None] = lambda seconds, outcome: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Runs the tuner on the given cores until it ends, or until `deadline` seconds are over.
 
@@ -97,7 +98,7 @@ def follow(
     seconds since the start.
     """
     outcome = Outcome()
-    start = time.monotonic()
+    start = clock()
     with log.open("wb") as errors:
         try:
             process = subprocess.Popen(
@@ -123,12 +124,12 @@ def follow(
     reader = threading.Thread(target=read_lines, args=(process.stdout, lines), daemon=True)
     reader.start()
     try:
-        listen(process, lines, outcome, start, deadline, on_progress)
+        listen(process, lines, outcome, lambda: clock() - start, deadline, on_progress)
     finally:
         end_group(process)
         code = process.wait()
         reader.join(DRAIN_SECONDS)
-    outcome.seconds = time.monotonic() - start
+    outcome.seconds = clock() - start
     if outcome.why is None and not outcome.result:
         outcome.why = ending(code)
     return outcome
@@ -138,14 +139,14 @@ def listen(
     process: subprocess.Popen,
     lines: queue.Queue[str | None],
     outcome: Outcome,
-    start: float,
+    elapsed: Callable[[], float],
     deadline: float,
     on_progress: Callable[[float, Outcome], None],
 ) -> None:
     """Takes lines until the result, the first wrong one, the tuner's end, or the deadline."""
     ended_at = math.inf
     while outcome.why is None:
-        seconds = time.monotonic() - start
+        seconds = elapsed()
         on_progress(seconds, outcome)
         try:
             line = lines.get(timeout=POLL_SECONDS)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner_process import Outcome, follow
+from tuning_screen import SignOfLife, line
 from work import operator_flops
 
 HERE = Path(__file__).resolve().parent
@@ -45,7 +46,6 @@ SECONDS_TO_START = 120.0
 SECONDS_TO_STOP = 240.0
 # Far above what rounding in f32 comes to, far below what a wrong schedule does.
 LARGEST_ERROR = 1e-4
-SIGN_OF_LIFE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -124,30 +124,6 @@ def absent(participant: str, task: Task) -> dict[str, Any]:
     }
 
 
-class SignOfLife:
-    """Rewrites the line on a terminal; in a file, adds one now and then."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.next = 0.0
-        self.every = 1.0 if sys.stderr.isatty() else SIGN_OF_LIFE_SECONDS
-
-    def __call__(self, seconds: float, outcome: Outcome) -> None:
-        if seconds < self.next:
-            return
-        self.next = seconds + self.every
-        best = f"best {outcome.points[-1][1]:.3f} ms" if outcome.points else "nothing measured yet"
-        text = f"{self.label}: {seconds:.0f} s, {outcome.trials} trials, {best}"
-        if sys.stderr.isatty():
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-        else:
-            print(text, file=sys.stderr, flush=True)
-
-    def finish(self) -> None:
-        if sys.stderr.isatty():
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
 def tune(participant: str, task: Task) -> dict[str, Any]:
     """Tunes one operator; whatever happens to the tuner becomes an entry."""
     if participant in ABSENT:
@@ -170,23 +146,6 @@ def tune(participant: str, task: Task) -> dict[str, Any]:
     if outcome.why and log.stat().st_size:
         outcome.why += f" (see {log})"
     return entry(participant, task, outcome)
-
-
-def line(item: dict[str, Any]) -> str:
-    head = f"{item['case']:32} {item['participant']:8} {item['threads']} thread(s)"
-    if not item["points"]:
-        return f"{head}  {item['status']}: {item['why']}"
-    seconds, best_ms = item["points"][-1]
-    first_seconds, first_ms = item["points"][0]
-    rate = item["flops"] / best_ms * 1e-6
-    text = (
-        f"{head}  {best_ms:8.3f} ms ({rate:6.1f} GFLOP/s) after {seconds:5.0f} s;"
-        f" first {first_ms:.3f} ms after {first_seconds:.0f} s; {item['trials']} trials,"
-        f" {item['seconds']:.0f} s in all"
-    )
-    if item["status"] == "ok":
-        return f"{text}; error {item['error']:.1e}"
-    return f"{text}; {item['status']}: {item['why']}"
 
 
 def run(

@@ -29,9 +29,9 @@ def say(**values):
 """
 
 
-def follow(tmp_path, script, deadline=60.0):
+def follow(tmp_path, script, **options):
     command = [sys.executable, "-c", PRELUDE + script]
-    return tuner_process.follow(command, tmp_path / "log.txt", deadline)
+    return tuner_process.follow(command, tmp_path / "log.txt", 600.0, **options)
 
 
 def test_points_come_in_order(tmp_path):
@@ -87,8 +87,15 @@ def test_a_hanging_tuner_is_ended_with_its_children(tmp_path):
 child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
 print(child.pid, file=sys.stderr, flush=True)
 """ + (TWO_POINTS + "signal.pause()")
-    outcome = follow(tmp_path, hang, deadline=2.0)
-    assert outcome.why == "did not end within 2 s"
+    now = 0.0
+
+    def hours_after_two_points(seconds, outcome):
+        nonlocal now
+        if len(outcome.points) == 2:
+            now = 7200.0
+
+    outcome = follow(tmp_path, hang, on_progress=hours_after_two_points, clock=lambda: now)
+    assert outcome.why == "did not end within 600 s"
     assert outcome.points == [[1.0, 4.0], [2.0, 3.0]]
     status = Path(f"/proc/{(tmp_path / 'log.txt').read_text().strip()}/stat")
     # An ended child that nobody has waited for yet is still listed, as a zombie.
