@@ -1,0 +1,224 @@
+"""Tunes one operator with TVM's MetaSchedule and tells as it goes how good the best one is.
+
+Runs in TVM's own environment. Writes JSON lines to its standard output: one for every
+improvement and for the end of every batch, {"seconds", "trials", "best_ms"}, and at the end
+{"done": true, "error", "remeasured_ms", "trials"}, or {"failed": why}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+START = time.monotonic()
+
+NAME = "TVM MetaSchedule"
+ENVIRONMENT = "tvm"
+PACKAGE = "apache-tvm"
+SETTINGS = (
+    "tune_tir with its defaults (evolutionary search, XGBoost cost model, batches of 64), "
+    "target llvm with this processor's mcpu and num-cores = threads, weights laid out in "
+    "advance (what cpu_weight_prepack does), 120 s to build a candidate"
+)
+DOCUMENTATION = [
+    "https://tvm.apache.org/docs/deep_dive/tensor_ir/tutorials/meta_schedule.html",
+    "https://tvm.apache.org/docs/reference/api/python/meta_schedule.html",
+    "https://tvm.apache.org/docs/reference/api/python/target.html",
+    "https://tvm.apache.org/docs/how_to/tutorials/e2e_opt_model.html",
+]
+
+BATCH = 64  # MetaSchedule's own default
+BUILD_SECONDS = 120.0  # its default of 30 s is too short on a busy machine
+SEED = 1
+
+
+def register_intrinsics() -> None:
+    """Makes the intrinsics of x86 known to TVM, and keeps it from parsing all the others.
+
+    The import of the whole package takes some 40 s, most of it for CUDA, and each process
+    that builds candidates would repeat it inside the time that a build has.
+    """
+    import importlib
+    import sys
+    import types
+    from pathlib import Path
+
+    import tvm.s_tir
+
+    package = types.ModuleType("tvm.s_tir.tensor_intrin")
+    package.__path__ = [str(Path(tvm.s_tir.__file__).parent / "tensor_intrin")]
+    sys.modules[package.__name__] = package
+    importlib.import_module("tvm.s_tir.tensor_intrin.x86")
+
+
+class Progress:
+    """The best latency so far, written out whenever it falls and when a batch ends."""
+
+    def __init__(self, out, deadline: float) -> None:
+        self.out = out
+        self.deadline = deadline
+        self.best_ms = float("inf")
+        self.trials = 0
+
+    def seconds(self) -> float:
+        return time.monotonic() - START
+
+    def expired(self) -> bool:
+        return self.seconds() > self.deadline
+
+    def write(self, **values: Any) -> None:
+        self.out.write(json.dumps(values) + "\n")
+        self.out.flush()
+
+    def point(self) -> None:
+        if self.best_ms < float("inf"):
+            seconds = round(self.seconds(), 3)
+            self.write(seconds=seconds, trials=self.trials, best_ms=self.best_ms)
+
+    def measured(self, seconds: list[float] | None) -> None:
+        self.trials += 1
+        if seconds and 1e3 * sum(seconds) / len(seconds) < self.best_ms:
+            self.best_ms = 1e3 * sum(seconds) / len(seconds)
+            self.point()
+
+
+def tune(case: dict[str, Any], trials: int, threads: int, work: Path, progress: Progress):
+    """The function, the target and the database of what was measured until the deadline."""
+    import tvm
+    from peers import tvm_operators
+    from tvm.ir.utils import derived_object
+    from tvm.s_tir import meta_schedule as ms
+    from tvm.target.codegen import llvm_get_system_cpu
+
+    class DeadlineReached(Exception):
+        pass
+
+    local = ms.runner.LocalRunner()
+
+    @derived_object
+    class ReportingRunner(ms.runner.PyRunner):
+        """TVM's runner, candidate by candidate; past the deadline candidates fail unrun."""
+
+        def run(self, runner_inputs):
+            futures = []
+            for candidate in runner_inputs:
+                if progress.expired():
+                    late = ms.runner.LocalRunnerFuture(None, "the deadline has passed")
+                    futures.append(late)
+                    continue
+                future = local.run([candidate])[0]
+                seconds = future.result().run_secs
+                progress.measured([float(s) for s in seconds] if seconds else None)
+                futures.append(future)
+            return futures
+
+    @derived_object
+    class BatchEnd(ms.measure_callback.PyMeasureCallback):
+        """Comes after the callback that stores the batch, so what was measured is kept."""
+
+        def apply(self, task_scheduler, task_id, candidates, built, run):
+            progress.trials += sum(result.error_msg is not None for result in built)
+            progress.point()
+            if progress.expired():
+                raise DeadlineReached
+
+    register_intrinsics()
+    function = tvm_operators.function(case)
+    target = tvm.target.Target(
+        {"kind": "llvm", "mcpu": llvm_get_system_cpu(), "num-cores": threads}
+    )
+    database = ms.database.JSONDatabase(work_dir=str(work))
+    try:
+        ms.tune_tir(
+            function,
+            target,
+            str(work),
+            max_trials_global=trials,
+            num_trials_per_iter=min(BATCH, trials),
+            builder=ms.builder.LocalBuilder(
+                max_workers=threads, timeout_sec=BUILD_SECONDS, initializer=register_intrinsics
+            ),
+            runner=ReportingRunner(),
+            database=database,
+            measure_callbacks=[*ms.measure_callback.MeasureCallback.create("default"), BatchEnd()],
+            num_tuning_cores=threads,
+            seed=SEED,
+        )
+    except Exception:
+        if not progress.expired():
+            raise
+    return function, target, database
+
+
+def check(case: dict[str, Any], function, target, database) -> tuple[float, float]:
+    """The best schedule's largest error, as a share of the largest value, and its latency."""
+    import numpy as np
+    import tvm
+    from peers import tvm_operators
+    from tvm.s_tir.meta_schedule.arg_info import ArgInfo
+    from tvm.s_tir.meta_schedule.builder.local_builder import default_build
+    from tvm.s_tir.meta_schedule.tir_integration import compile_tir
+
+    best = compile_tir(database, function, target)
+    if best is None:
+        raise RuntimeError("no candidate was built and measured in the time and trials given")
+    arguments = tvm_operators.arguments_of(case)
+    wanted = tvm_operators.expected(case, arguments)
+    device = tvm.cpu()
+    tensors = [tvm.runtime.tensor(a, device) for a in arguments]
+    tensors.append(tvm.runtime.empty(wanted.shape, "float32", device))
+    tvm.compile(best.mod, target=target)["main"](*tensors)
+    error = np.abs(tensors[-1].numpy() - wanted).max() / np.abs(wanted).max()
+    # Weights are laid out before a model runs: the build that is timed leaves that step out
+    # and takes them as they are then. Their values do not change the time.
+    timed = default_build(best.mod, target, None)
+    shapes = [i.shape for i in ArgInfo.from_entry_func(best.mod, remove_preproc=True)]
+    values = [np.random.default_rng(7).standard_normal(list(map(int, s))) for s in shapes]
+    laid_out = [tvm.runtime.tensor(v.astype(np.float32), device) for v in values]
+    evaluate = timed.time_evaluator("main", device, number=1, repeat=5, min_repeat_ms=100)
+    return float(error), 1e3 * float(np.median(evaluate(*laid_out).results))
+
+
+def private_output():
+    """Standard output for our lines alone: what libraries print goes to the log."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", type=Path, required=True, help="a JSON file with one operator")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=256)
+    parser.add_argument("--deadline", type=float, default=1200.0, help="seconds")
+    parser.add_argument("--work", type=Path, required=True, help="a folder for TVM's files")
+    args = parser.parse_args()
+
+    args.work.mkdir(parents=True, exist_ok=True)
+    progress = Progress(private_output(), args.deadline)
+    os.environ["TVM_NUM_THREADS"] = str(args.threads)
+    # TVM would bind its threads to the machine's first cores instead of those it is given.
+    os.environ["TVM_BIND_THREADS"] = "0"
+    case = json.loads(args.case.read_text())
+    try:
+        tuned = tune(case, args.trials, args.threads, args.work, progress)
+        error, remeasured_ms = check(case, *tuned)
+    except Exception as problem:
+        traceback.print_exc()
+        lines = str(problem).strip().splitlines() or [type(problem).__name__]
+        progress.write(failed=lines[-1].strip()[:200])
+        sys.exit(1)
+    progress.write(done=True, trials=progress.trials, error=error, remeasured_ms=remeasured_ms)
+
+
+if __name__ == "__main__":
+    # Instead of this file's folder, which has modules named like the packages of other peers.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    main()
