@@ -28,6 +28,7 @@ def fuse(graph: fx.Graph, weights: Weights) -> None:
     rewriter = _Rewriter(graph, weights)
     for rewrite in (
         rewriter.batch_norm,
+        rewriter.bias,
         rewriter.layer_norm,
         rewriter.linear,
         rewriter.activation,
@@ -108,6 +109,21 @@ class _Rewriter:
             conv.args = (conv.args[0], *(self._add(w) for w in fused), *conv.args[3:])
         self._replace(node, conv)
 
+    def bias(self, node: fx.Node) -> None:
+        """Into the convolution before it, where the file adds it apart."""
+        if not _is(node, torch.add):
+            return
+        conv, added = _split(node)
+        bias = self._weight(added)
+        if bias is None or not _own(conv, *_CONVOLUTIONS) or conv.args[2] is not None:
+            return
+        weight = self._weight(conv.args[1])
+        if weight is None or tuple(bias.shape) != (1, len(weight), *[1] * (weight.dim() - 2)):
+            return
+        with self.graph.inserting_before(conv):
+            conv.args = (*conv.args[:2], self._add(bias.flatten()), *conv.args[3:])
+        self._replace(node, conv)
+
     def layer_norm(self, node: fx.Node) -> None:
         """(x - mean) / sqrt(variance + epsilon) * scale + shift, over the last axis."""
         if not _is(node, torch.add) or not _own(_split(node)[0], torch.mul):
@@ -161,11 +177,11 @@ class _Rewriter:
         if len(values) != 2:
             return
         for x, gate in (values, values[::-1]):
+            hard = _is(gate, F.hardsigmoid) and gate.args[0] is x and scale == 1
+            clipped = _is(gate, F.relu6) and self._sum(gate.args[0], 3) is x
             if _is(gate, torch.sigmoid) and gate.args[0] is x and scale == 1:
                 self._call(node, F.silu, (x,))
-            elif _is(gate, F.hardsigmoid) and gate.args[0] is x and scale == 1:
-                self._call(node, F.hardswish, (x,))
-            elif _is(gate, F.relu6) and _near(scale, 1 / 6) and self._sum(gate.args[0], 3) is x:
+            elif hard or (clipped and _near(scale, 1 / 6)):
                 self._call(node, F.hardswish, (x,))
             elif _near(scale, 0.5) and (inner := self._sum(gate, 1)) is not None:
                 self._gelu(node, x, inner)
