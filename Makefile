@@ -14,7 +14,7 @@ BUILD := build
 VENV := $(BUILD)/venv
 CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' | sort)
 PRODUCTS = aoe aoe_shared _aoe
-PY_DIRS = $(wildcard python tools tests)
+PY_DIRS = $(wildcard bench python tools tests)
 
 .PHONY: help build demo test sanitize format lint tidy fuzz clean
 

@@ -44,7 +44,7 @@ def config_of(json: dict, **others) -> BertConfig:
     )
 
 
-def bert(config: BertConfig, weights: WeightSource) -> onnx.ModelProto:
+def bert(config: BertConfig, weights: WeightSource | None) -> onnx.ModelProto:
     """From tokens to `last_hidden_state`, and with mean pooling to a `sentence_embedding`."""
     g = GraphBuilder("bert", weights)
     shape = (config.batch, config.tokens)

@@ -25,9 +25,10 @@ class GraphBuilder:
         y = g.op("Relu", g.op("Conv", x, g.parameter("weight", (8, 3, 3, 3)), pads=[1, 1, 1, 1]))
 
     gives the nodes "block1/Conv" and "block1/Relu" and the initializer "block1.weight".
+    Without weights the result is an outline: its parameters have a type and a shape, no numbers.
     """
 
-    def __init__(self, name: str, weights: WeightSource, opset: int = OPSET) -> None:
+    def __init__(self, name: str, weights: WeightSource | None, opset: int = OPSET) -> None:
         self._name = name
         self._weights = weights
         self._opset = opset
@@ -64,6 +65,8 @@ class GraphBuilder:
     def parameter(self, name: str, shape: Sequence[int]) -> str:
         """The weight `name` of this scope, as an initializer."""
         full = ".".join([*self._scopes, name])
+        if self._weights is None:
+            return self._outlined(full, shape)
         values = self._weights(full, tuple(shape))
         if values.shape != tuple(shape):
             raise ValueError(f"the weight {full} has shape {values.shape}, not {tuple(shape)}")
@@ -72,6 +75,8 @@ class GraphBuilder:
     def transposed(self, name: str, shape: Sequence[int]) -> str:
         """The transpose of the matrix `name`, which has `shape`: how exporters store weights."""
         full = ".".join([*self._scopes, name])
+        if self._weights is None:
+            return self._outlined(full + ".T", shape[::-1])
         return self._initializer(full + ".T", self._weights(full, tuple(shape)).T)
 
     def constant(self, values: Any, dtype: Any = np.float32) -> str:
@@ -98,7 +103,7 @@ class GraphBuilder:
         return results[0] if outputs == 1 else results
 
     def build(self) -> onnx.ModelProto:
-        """The model, which the checker of ONNX has seen."""
+        """The model, which the checker of ONNX has seen unless it is an outline."""
         graph = helper.make_graph(
             self._nodes,
             self._name,
@@ -112,12 +117,18 @@ class GraphBuilder:
             ir_version=IR_VERSION,
             producer_name="aoe",
         )
-        onnx.checker.check_model(model, full_check=True)
+        if self._weights is not None:
+            onnx.checker.check_model(model, full_check=True)
         return model
 
     def _initializer(self, name: str, values: np.ndarray) -> str:
         if name not in self._initializers:
-            self._initializers[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
+            self._initializers[name] = numpy_helper.from_array(np.asarray(values, order="C"), name)
+        return name
+
+    def _outlined(self, name: str, shape: Sequence[int]) -> str:
+        tensor = TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT)
+        self._initializers.setdefault(name, tensor)
         return name
 
     def _unique(self, name: str) -> str:

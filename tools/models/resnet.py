@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import onnx
 
 from models.builder import GraphBuilder, WeightSource
-from models.layers import batch_norm, conv, gemm
+from models.layers import conv, conv_norm, gemm, global_mean
 
 EXPANSION = 4  # A bottleneck block gives this many times its width.
 
@@ -34,7 +34,7 @@ RESNET18 = ResNetConfig()
 RESNET50 = ResNetConfig(blocks=(3, 4, 6, 3), bottleneck=True)
 
 
-def resnet(config: ResNetConfig, weights: WeightSource) -> onnx.ModelProto:
+def resnet(config: ResNetConfig, weights: WeightSource | None) -> onnx.ModelProto:
     """From `image` to `scores`."""
     g = GraphBuilder("resnet", weights)
     x = g.input("image", (config.batch, 3, config.image, config.image))
@@ -48,9 +48,8 @@ def resnet(config: ResNetConfig, weights: WeightSource) -> onnx.ModelProto:
             stride = 2 if stage > 0 and index == 0 else 1
             with g.scope(f"layer{stage + 1}.{index}"):
                 x, channels = block(g, config, x, channels, width, stride)
-    x = g.op("Flatten", g.op("GlobalAveragePool", x), axis=1)
     with g.scope("fc"):
-        x = gemm(g, x, channels, config.classes)
+        x = gemm(g, global_mean(g, x), channels, config.classes)
     if config.softmax:
         x = g.op("Softmax", x, axis=1)
     g.output(x, "scores", (config.batch, config.classes))
@@ -93,9 +92,7 @@ def _conv(
     name: str,
     norm: str,
 ) -> str:
-    with g.scope(name):
-        x = conv(g, x, channels, kernel, stride, bias=not config.batch_norm)
     if config.batch_norm:
-        with g.scope(norm):
-            x = batch_norm(g, x, channels[1])
-    return x
+        return conv_norm(g, x, channels, kernel, stride, names=(name, norm))
+    with g.scope(name):
+        return conv(g, x, channels, kernel, stride)

@@ -15,10 +15,11 @@ from models.builder import WeightSource
 _SAFETENSORS_TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64}
 
 
-def seeded(seed: int = 0) -> WeightSource:
+def seeded(seed: int = 0, gain: float = 1) -> WeightSource:
     """Random weights that keep the activations of a deep residual network moderate.
 
-    A weight depends on the seed and its name alone, not on the order of calls.
+    A weight depends on the seed and its name alone, not on the order of calls. `gain` makes up
+    for activations that damp, where too few residual connections carry the input past them.
     """
 
     def source(name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -26,7 +27,7 @@ def seeded(seed: int = 0) -> WeightSource:
         if name.endswith("running_var"):
             values = random.uniform(0.5, 1.5, shape)
         elif len(shape) > 1:
-            values = random.normal(0, 1 / math.sqrt(math.prod(shape[1:])), shape)
+            values = random.normal(0, gain / math.sqrt(math.prod(shape[1:])), shape)
         elif name.endswith("weight"):
             values = random.uniform(0.8, 1.2, shape)
         else:
