@@ -4,15 +4,10 @@ import json
 import os
 import select
 import sys
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
-
-import tuner_process  # noqa: E402
-import tuning  # noqa: E402
+import tuner_process
+import tuning
 
 GOOD = """
 say(seconds=1.0, trials=1, best_ms=4.0)
