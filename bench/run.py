@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import importlib
 import json
 import os
@@ -21,22 +22,21 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
 
-import machine  # noqa: E402
-import numpy as np  # noqa: E402
-import onnx  # noqa: E402
-import operators  # noqa: E402
-import page  # noqa: E402
-import table  # noqa: E402
-import tuning  # noqa: E402
-from environments import Environments  # noqa: E402
-from intervals import FEWEST_PAIRS  # noqa: E402
-from models import zoo  # noqa: E402
-from rounds import FEWEST_ROUNDS  # noqa: E402
-from suite import OURS, RIVALS, Bench, Case  # noqa: E402
-from summary import summarize  # noqa: E402
-from work import work  # noqa: E402
+import machine
+import numpy as np
+import onnx
+from environments import Environments
+from intervals import FEWEST_PAIRS
+from models import zoo
+from operators.cases import IDENTITY, operators
+from report import FORMAT
+from rounds import FEWEST_ROUNDS
+from show import page, table
+from suite import OURS, RIVALS, Bench, Case
+from summary import summarize
+from tuning import suite as tuning
+from work import work
 
-FORMAT = "aoe-bench 1"
 SUITES = ("models", "real", "operators", "call", "tuning")
 UNLESS_ASKED = ("models", "real", "operators", "call")
 PARTICIPANTS = (OURS, *RIVALS, "pytorch_eager", "pytorch_compile", "iree")
@@ -78,13 +78,14 @@ def main() -> int:
             results["participants"][name]["version"] = version
         _save(results, start, options.json)
     if "tuning" in options.suites:
-        results["tuning"] = tuning.run(
-            options.tuning_operators,
-            options.trials,
-            1,
-            bench.environments,
-            options.work / "tuning",
-        )
+        found = [name for name in options.operators if name in tuning.OPERATORS]
+
+        def keep(entry: dict[str, Any]) -> None:
+            results["tuning"].append(entry)
+            _save(results, start, options.json)
+
+        folder = options.work / "tuning"
+        tuning.run(found, options.trials, 1, bench.environments, folder, on_entry=keep)
     _save(results, start, options.json)
     options.page.write_text(page.render(results))
     print()
@@ -105,9 +106,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     build = ROOT / "build" / "bench"
     add = parser.add_argument
-    add("--suites", type=names, default=None, help=f"of {', '.join(SUITES)}; all but tuning")
-    add("--models", type=names, default=[], help="only these models (and real models)")
-    add("--operators", type=names, default=[], help="only these operators")
+    add("--suites", type=names, default=None, help=f"of {', '.join(SUITES)}")
+    add("--models", type=names, default=[], help="only these, trained ones included")
+    add("--operators", type=names, default=[], help="only these")
     add("--peers", type=names, default=None, help="onnxruntime, openvino, pytorch, iree; all")
     add("--threads", type=numbers, default=[1, 2], help="numbers of threads (1,2)")
     add("--quick", action="store_true", help=f"at least {QUICK_SECONDS} s a row: a first look")
@@ -118,8 +119,8 @@ def _options() -> argparse.Namespace:
     add("--list", action="store_true", help="show what would be measured, and end")
     options = parser.parse_args()
     if options.suites is None:
-        chosen = bool(options.models or options.operators)
-        options.suites = [] if chosen else list(UNLESS_ASKED)
+        named = ["models", "real"] * bool(options.models) + ["operators"] * bool(options.operators)
+        options.suites = named or list(UNLESS_ASKED)
     for suite in options.suites:
         _known("--suites", suite, SUITES)
     return options
@@ -142,32 +143,30 @@ def _participants(options: argparse.Namespace, modules: dict[str, Any]) -> list[
 def _cases(options: argparse.Namespace) -> list[tuple[str, zoo.ZooModel, str | None]]:
     """Suite, model and family of operators of everything that was asked for."""
     models = zoo.ZOO
-    cases = {case.model.name: case for case in operators.CASES}
+    cases = operators()
     for name in options.models:
         _known("--models", name, list(models))
     for name in options.operators:
         _known("--operators", name, list(cases))
     found: list[tuple[str, zoo.ZooModel, str | None]] = []
     for name, model in models.items():
-        suite = "real" if model.real else "models"
-        if name in options.models or suite in options.suites:
-            found.append((suite, model, None))
+        if name in (options.models or models):
+            found.append(("real" if model.real else "models", model, None))
     for name, case in cases.items():
-        if name in options.operators or "operators" in options.suites:
+        if name in (options.operators or cases):
             found.append(("operators", case.model, case.family))
-    if "call" in options.suites:
-        found.append(("call", operators.IDENTITY, None))
-    return found
+    found.append(("call", IDENTITY, None))
+    return [entry for entry in found if entry[0] in options.suites]
 
 
+@functools.cache
 def _write(folder: Path, suite: str, model: zoo.ZooModel, family: str | None) -> Case:
     folder.mkdir(parents=True, exist_ok=True)
-    path, inputs = folder / f"{model.name}.onnx", folder / f"{model.name}.npz"
-    data = model.build()
+    path, feeds = folder / f"{model.name}.onnx", folder / f"{model.name}.npz"
+    data, inputs = model.build(), model.inputs(np.random.default_rng(0))
     path.write_bytes(data)
-    np.savez(inputs, **model.inputs(np.random.default_rng(0)))
-    flops, moved = work(onnx.load_from_string(data))
-    return Case(model, suite, path, inputs, flops, moved, family)
+    np.savez(feeds, **inputs)
+    return Case(model, suite, path, feeds, *work(onnx.load_from_string(data), inputs), family)
 
 
 def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:

@@ -36,8 +36,8 @@ class Case:
     suite: str
     model: Path
     inputs: Path
-    flops: float
-    bytes: float
+    flops: int | None
+    bytes: int | None
     family: str | None = None
 
 

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import torch
-from peers._torch_node import Node
 from torch.nn import functional as F
+
+from peers._torch_node import Node
 
 
 def _window(node: Node, kernel: list[int]) -> tuple[list[int], list[int], list[int], list[int]]:

@@ -14,10 +14,11 @@ import numpy as np
 import onnx
 import torch
 from onnx import helper, numpy_helper
+from torch import fx, nn
+
 from peers._torch_fusion import fuse
 from peers._torch_node import Node, Unsupported
 from peers._torch_operators import OPERATORS
-from torch import fx, nn
 
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import torch
 from onnx import helper
+from torch.nn import functional as F
+
 from peers import _torch_layers as layers
 from peers._torch_node import Node
-from torch.nn import functional as F
 
 
 def _clip(node: Node, x: Any, *_: Any) -> Any:

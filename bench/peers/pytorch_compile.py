@@ -32,6 +32,7 @@ def load(model: str, inputs: dict[str, np.ndarray], threads: int):
 
     import torch
     import torch._inductor.config as inductor
+
     from peers._torch_model import TorchSession, build
 
     torch.set_num_threads(threads)

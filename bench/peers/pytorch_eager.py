@@ -19,6 +19,7 @@ DOCUMENTATION = [
 
 def load(model: str, inputs: dict[str, np.ndarray], threads: int):
     import torch
+
     from peers._torch_model import TorchSession, build
 
     torch.set_num_threads(threads)

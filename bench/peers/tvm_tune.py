@@ -23,8 +23,8 @@ ENVIRONMENT = "tvm"
 PACKAGE = "apache-tvm"
 SETTINGS = (
     "tune_tir with its defaults (evolutionary search, XGBoost cost model, batches of 64), "
-    "target llvm with this processor's mcpu and num-cores = threads, weights laid out in "
-    "advance (what cpu_weight_prepack does), 120 s to build a candidate"
+    "target llvm with this processor's mcpu and num-cores = threads, all cores to build, weights "
+    "laid out in advance (what cpu_weight_prepack does), 120 s to build a candidate"
 )
 DOCUMENTATION = [
     "https://tvm.apache.org/docs/deep_dive/tensor_ir/tutorials/meta_schedule.html",
@@ -91,10 +91,11 @@ class Progress:
 def tune(case: dict[str, Any], trials: int, threads: int, work: Path, progress: Progress):
     """The function, the target and the database of what was measured until the deadline."""
     import tvm
-    from peers import tvm_operators
     from tvm.ir.utils import derived_object
     from tvm.s_tir import meta_schedule as ms
     from tvm.target.codegen import llvm_get_system_cpu
+
+    from peers import tvm_operators
 
     class DeadlineReached(Exception):
         pass
@@ -128,6 +129,7 @@ def tune(case: dict[str, Any], trials: int, threads: int, work: Path, progress: 
             if progress.expired():
                 raise DeadlineReached
 
+    cores = len(os.sched_getaffinity(0))
     register_intrinsics()
     function = tvm_operators.function(case)
     target = tvm.target.Target(
@@ -142,12 +144,12 @@ def tune(case: dict[str, Any], trials: int, threads: int, work: Path, progress: 
             max_trials_global=trials,
             num_trials_per_iter=min(BATCH, trials),
             builder=ms.builder.LocalBuilder(
-                max_workers=threads, timeout_sec=BUILD_SECONDS, initializer=register_intrinsics
+                max_workers=cores, timeout_sec=BUILD_SECONDS, initializer=register_intrinsics
             ),
             runner=ReportingRunner(),
             database=database,
             measure_callbacks=[*ms.measure_callback.MeasureCallback.create("default"), BatchEnd()],
-            num_tuning_cores=threads,
+            num_tuning_cores=cores,
             seed=SEED,
         )
     except Exception:
@@ -160,10 +162,11 @@ def check(case: dict[str, Any], function, target, database) -> tuple[float, floa
     """The best schedule's largest error, as a share of the largest value, and its latency."""
     import numpy as np
     import tvm
-    from peers import tvm_operators
     from tvm.s_tir.meta_schedule.arg_info import ArgInfo
     from tvm.s_tir.meta_schedule.builder.local_builder import default_build
     from tvm.s_tir.meta_schedule.tir_integration import compile_tir
+
+    from peers import tvm_operators
 
     best = compile_tir(database, function, target)
     if best is None:

@@ -1,13 +1,13 @@
 """The operator suite of the benchmark: its choice, its models, and the work of models."""
 
-import choose_operators
 import numpy as np
 import onnx
 import pytest
 from against_onnxruntime import onnxruntime_outputs
-from families import FAMILIES
 from models import zoo
-from operators import FILE, IDENTITY, operators
+from operators import choose as choose_operators
+from operators.cases import FILE, IDENTITY, operators
+from operators.families import FAMILIES
 from work import work
 
 OPERATORS = operators()

@@ -3,17 +3,12 @@
 import copy
 import json
 import re
-import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-
-import page
-import plots
-from svg import Axis, log_axis, tag
+import report
+from show import page, plots
+from show.svg import Axis, log_axis, tag
 
 VOID = {"meta", "br"}
 PEERS = {"aoe": "aoe", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "iree": "IREE"}
@@ -262,11 +257,17 @@ def test_attributes_and_children_are_escaped():
 
 def test_the_command_line(results, tmp_path, capsys):
     source, target = tmp_path / "results.json", tmp_path / "page.html"
+    results["machine"] |= {"vector": "AVX2", "cores": 2, "system": "Debian"}
+    results["summary"] = []
     source.write_text(json.dumps(results))
-    assert page.main([str(source), str(target)]) == 0
+    report.main([str(source), "--page", str(target)])
     assert target.read_text(encoding="utf-8") == page.render(copy.deepcopy(results))
+    assert "Geometric means" in capsys.readouterr().out
     source.write_text('{"format": "another 2"}')
-    assert page.main([str(source), str(target)]) == 1
-    assert "another 2" in capsys.readouterr().err
-    assert page.main([str(tmp_path / "none.json"), str(target)]) == 1
-    assert "none.json" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="another 2"):
+        report.main([str(source)])
+    source.write_text("{")
+    with pytest.raises(SystemExit, match="no JSON"):
+        report.main([str(source)])
+    with pytest.raises(SystemExit, match=r"none\.json: No such file"):
+        report.main([str(tmp_path / "none.json")])

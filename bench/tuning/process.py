@@ -7,6 +7,7 @@ Whatever else happens to the process, the points that came before are kept.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -71,10 +72,8 @@ def ending(code: int) -> str:
 
 def end_group(process: subprocess.Popen) -> None:
     """Ends the process and those that it started, which are of its group."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def read_lines(stream, lines: queue.Queue[str | None]) -> None:
@@ -87,12 +86,11 @@ def follow(
     command: Sequence[str],
     log: Path,
     deadline: float,
-    cores: set[int] | None = None,
     environment: dict[str, str] | None = None,
     on_progress: Callable[[float, Outcome], None] = lambda seconds, outcome: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Runs the tuner on the given cores until it ends, or until `deadline` seconds are over.
+    """Runs the tuner until it ends, or until `deadline` seconds are over.
 
     Its standard error goes to `log`. `on_progress` is called several times a second with the
     seconds since the start.
@@ -115,11 +113,6 @@ def follow(
         except OSError as problem:
             outcome.why = f"could not be started: {problem}"
             return outcome
-    try:
-        if cores:
-            os.sched_setaffinity(process.pid, cores)
-    except ProcessLookupError:
-        pass  # It has ended already, and its exit code says why.
     lines: queue.Queue[str | None] = queue.Queue()
     reader = threading.Thread(target=read_lines, args=(process.stdout, lines), daemon=True)
     reader.start()

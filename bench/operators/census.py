@@ -7,8 +7,9 @@ from typing import Any
 
 import onnx
 from onnx import NodeProto, TensorProto, numpy_helper
-from operators import Operand, Workload
 from work import Shape, attributes_of, infer
+
+from operators.cases import Operand, Workload
 
 
 def workloads_of(model: onnx.ModelProto) -> Iterator[Workload]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from operators import Operand, Workload
+from operators.cases import Operand, Workload
 
 # How many cases of each, forty in all. Convolutions and products have most, for the models spend
 # most of their time there and engines differ most; the rest has one case of each way to go through

@@ -1,21 +1,15 @@
-"""Writes the results of a run as one HTML page that needs nothing else.
-
-python bench/page.py results.json page.html
-"""
+"""Writes the results of a run as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
-import json
-import sys
 from itertools import groupby
 from pathlib import Path
 
-import page_tables as tables
-import plots
-from svg import Markup, Node, tag
+from show import page_tables as tables
+from show import plots
+from show.svg import Markup, Node, tag
 
 STYLE = Path(__file__).with_name("page.css")
-FORMAT = "aoe-bench 1"
 SUITES = {
     "models": ("Models", "ms", "Architectures with seeded weights, batch 1, f32."),
     "real": ("Real models", "ms", "Models as their publishers trained and exported them."),
@@ -229,26 +223,3 @@ def _settings(results: dict, names: dict[str, str]) -> Markup:
 
 def _noise(results: dict) -> Markup:
     return _section("noise", "Noise", tag("p", NOISE_TEXT), tables.noise(results))
-
-
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 2:
-        print("usage: page.py results.json page.html", file=sys.stderr)
-        return 2
-    source, target = map(Path, arguments)
-    try:
-        results = json.loads(source.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        print(f"page.py: {source}: cannot read the results: {error}", file=sys.stderr)
-        return 1
-    found = results.get("format") if isinstance(results, dict) else None
-    if found != FORMAT:
-        text = f"the format is {found!r}, not {FORMAT!r}: give a file that bench/run.py wrote"
-        print(f"page.py: {source}: {text}", file=sys.stderr)
-        return 1
-    target.write_text(render(results), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,28 +1,27 @@
-"""The tuning suite: how good the best kernel found is, against the seconds spent on finding it.
+"""Tunes operators with every tuner there is.
 
-Each operator is tuned by each participant in a process of its own, on as many cores as it has
-threads: searching, building and measuring all happen there, so the seconds compare.
+Each does it in a process of its own, which may use all cores to search and to build; the kernel
+that it looks for runs on as many as the suite has threads.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import shutil
-import signal
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuner_process import Outcome, follow
-from tuning_screen import SignOfLife, line
+from environments import Environments
+from operators.cases import FILE
+from process import Failure
 from work import operator_flops
 
-HERE = Path(__file__).resolve().parent
-CASES = HERE / "operators.json"
+from tuning.process import Outcome, follow
+from tuning.screen import SignOfLife, line
+
+TVM_TUNER = Path(__file__).parents[1] / "peers" / "tvm_tune.py"
 
 # Ten of the forty operators, one of each kind that a tuner has to be good at.
 OPERATORS = (
@@ -56,7 +55,7 @@ class Task:
     threads: int
     trials: int
     deadline: float
-    environments: Path
+    environments: Environments
     work: Path
 
 
@@ -64,8 +63,8 @@ def tvm_command(task: Task) -> list[str]:
     case = task.work / "case.json"
     case.write_text(json.dumps(task.case))
     return [
-        str(task.environments / "tvm" / "bin" / "python"),
-        str(HERE / "peers" / "tvm_tune.py"),
+        str(task.environments.python("tvm")),
+        str(TVM_TUNER),
         *("--case", str(case), "--work", str(task.work)),
         *("--threads", str(task.threads), "--trials", str(task.trials)),
         *("--deadline", str(task.deadline)),
@@ -76,7 +75,7 @@ TUNERS: dict[str, Callable[[Task], list[str]]] = {"tvm": tvm_command}
 ABSENT = {"aoe": "aoe cannot tune yet"}
 
 
-def load_cases(names: Iterable[str], path: Path = CASES) -> list[dict[str, Any]]:
+def load_cases(names: Iterable[str], path: Path = FILE) -> list[dict[str, Any]]:
     known = {case["name"]: case for case in json.loads(path.read_text())}
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -133,11 +132,14 @@ def tune(participant: str, task: Task) -> dict[str, Any]:
     task.work.mkdir(parents=True)
     sign = SignOfLife(f"{task.case['name']} {participant}")
     log = task.work / "log.txt"
+    try:
+        command = TUNERS[participant](task)
+    except Failure as failure:
+        return entry(participant, task, Outcome(why=str(failure)))
     outcome = follow(
-        TUNERS[participant](task),
+        command,
         log,
         task.deadline + SECONDS_TO_STOP,
-        cores=set(sorted(os.sched_getaffinity(0))[: task.threads]),
         # A tuner that is killed leaves the files of its candidates behind.
         environment={"TMPDIR": str(task.work)},
         on_progress=sign,
@@ -152,7 +154,7 @@ def run(
     operators: Sequence[str],
     trials: int,
     threads: int,
-    environments: Path,
+    environments: Environments,
     work: Path,
     participants: Sequence[str] = ("aoe", "tvm"),
     deadline: float | None = None,
@@ -170,57 +172,3 @@ def run(
             entries.append(item)
             on_entry(item)
     return entries
-
-
-def update(results: Path, item: dict[str, Any]) -> None:
-    """Puts the entry into the results file, in the place of an older one of its kind."""
-    empty = {"format": "aoe-bench 1", "participants": {}, "rows": [], "summary": []}
-    data = json.loads(results.read_text()) if results.exists() else {**empty, "training": []}
-    kind = ("case", "participant", "threads")
-    kept = [t for t in data.get("tuning", []) if any(t[k] != item[k] for k in kind)]
-    data["tuning"] = [*kept, item]
-    part = results.with_suffix(".part")
-    part.write_text(json.dumps(data, indent=1) + "\n")
-    part.replace(results)
-
-
-def listed(known: Iterable[str]) -> Callable[[str], list[str]]:
-    def parse(text: str) -> list[str]:
-        names = [name for name in text.split(",") if name]
-        wrong = [name for name in names if name not in known]
-        if wrong:
-            choices = ", ".join(known)
-            raise argparse.ArgumentTypeError(f"unknown: {', '.join(wrong)}; choose of {choices}")
-        return names
-
-    return parse
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--operators", default="", help="names with commas between, or all ten")
-    parser.add_argument("--peers", type=listed(TUNERS), default=list(TUNERS))
-    parser.add_argument("--trials", type=int, default=TRIALS)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--deadline", type=float, help="seconds for each operator")
-    parser.add_argument("--environments", type=Path, default=HERE.parent / "build" / "bench")
-    parser.add_argument("--work", type=Path, default=HERE.parent / "build" / "bench" / "tuning")
-    parser.add_argument("--json", type=Path, help="results file to write or to add to")
-    args = parser.parse_args()
-
-    # As an exception, so that the tuner that runs is ended too.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    run(
-        [name for name in args.operators.split(",") if name],
-        args.trials,
-        args.threads,
-        args.environments,
-        args.work,
-        [*ABSENT, *args.peers],
-        args.deadline,
-        lambda item: update(args.json, item) if args.json else None,
-    )
-
-
-if __name__ == "__main__":
-    main()

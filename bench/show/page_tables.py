@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plots import MISSING, digits, error, interval, positive, threads_title
-from svg import Markup, Node, tag
+from show.plots import MISSING, digits, error, interval, positive, threads_title
+from show.svg import Markup, Node, tag
 
 # Beyond it a run should be repeated for longer, or at a quieter time.
 WIDE = 0.02

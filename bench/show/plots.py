@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import groupby, pairwise
 
-from svg import Axis, Markup, Node, band, join, line, log_axis, mark, tag, text
+from show.svg import Axis, Markup, Node, band, join, line, log_axis, mark, tag, text
 
 MISSING = "—"
 LANE = 11  # Pixels from one participant's line to the next.

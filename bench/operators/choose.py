@@ -17,14 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
 
-from census import workloads_of
-from families import FAMILIES, REDUCTIONS, family_of
 from models.zoo import THE_EIGHT, outline
-from operator_names import name_of, title_of
-from operators import FILE, Operand, Workload
 from work import FREE
+
+from operators.cases import FILE, Operand, Workload
+from operators.census import workloads_of
+from operators.families import FAMILIES, REDUCTIONS, family_of
+from operators.names import name_of, title_of
 
 # The nominal core: of the order of one core of a processor of today.
 FLOPS_PER_S = 100e9

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from families import product_sizes
-from operators import Workload
 from work import Shape
+
+from operators.cases import Workload
+from operators.families import product_sizes
 
 # Of each family: the beginning of its cases' names and of their titles.
 _WORDS = {

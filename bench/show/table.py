@@ -1,12 +1,8 @@
-#!/usr/bin/env python3
-"""Results as tables: table.py RESULTS.json prints them for a screen, with --markdown for a page."""
+"""The results as tables, for a screen and for a document."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 TITLES = {
@@ -71,9 +67,9 @@ def _head(results: dict[str, Any]) -> str:
         for threads, peak in machine["peak"].items()
     )
     versions = ", ".join(
-        f"{entry['name']} {entry['version']}" + (f" ({entry['note']})" if entry["note"] else "")
+        f"{entry['name']} {entry['version']}" + (f" ({entry['note']})" if entry.get("note") else "")
         for entry in results["participants"].values()
-        if entry["version"]
+        if entry.get("version")
     )
     return (
         f"{results['date']}, {machine['processor']} ({machine['vector']}, {machine['cores']} cores)"
@@ -168,12 +164,3 @@ def _plain(title: str, heads: list[str], rows: list[list[str]]) -> str:
         for row in [heads, *rows]
     ]
     return "\n".join([title, "", *lines])
-
-
-def main() -> None:
-    results = json.loads(Path(sys.argv[1]).read_text())
-    print(markdown(results) if "--markdown" in sys.argv[2:] else text(results))
-
-
-if __name__ == "__main__":
-    main()

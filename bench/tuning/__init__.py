@@ -1,0 +1,1 @@
+"""The tuning suite: how good the best kernel found is, against the seconds spent on it."""
