@@ -67,7 +67,8 @@ def _fix_shapes(
     # What is noted of the shapes between is symbolic: the importer infers it anew.
     proto.graph.ClearField("value_info")
     for value in proto.graph.output:
-        value.type.tensor_type.ClearField("shape")
+        for dim in value.type.tensor_type.shape.dim:
+            dim.Clear()
     onnx.save(onnx.shape_inference.infer_shapes(proto, data_prop=True), target)
     return [value.name for value in given], [value.name for value in proto.graph.output]
 
