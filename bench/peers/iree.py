@@ -14,7 +14,7 @@ ENVIRONMENT = "iree"
 PACKAGE = "iree-base-compiler"
 SETTINGS = (
     "llvm-cpu, target-cpu host, opt-level O1 (O2 and O3 fail to compile BERT), data tiling, "
-    "convolutions through im2col (8 times faster here than without), static shapes; local-sync "
+    "convolutions through im2col (several times faster on ResNet-18), static shapes; local-sync "
     "for one thread, local-task with one worker for each of several"
 )
 DOCUMENTATION = [
