@@ -46,8 +46,8 @@ def line(item: dict[str, Any]) -> str:
     rate = item["flops"] / best_ms * 1e-6
     text = (
         f"{head}  {best_ms:8.3f} ms ({rate:6.1f} GFLOP/s) after {seconds:5.0f} s;"
-        f" first {first_ms:.3f} ms after {first_seconds:.0f} s; {item['trials']} trials,"
-        f" {item['seconds']:.0f} s in all"
+        f" first {first_ms:.3f} ms after {first_seconds:.0f} s;"
+        f" {item['trials']} of {item['trials_asked']} trials, {item['seconds']:.0f} s in all"
     )
     if item["status"] == "ok":
         return f"{text}; error {item['error']:.1e}"
