@@ -40,13 +40,14 @@ def line(item: dict[str, Any]) -> str:
     head = f"{item['case']:32} {item['participant']:8} {item['threads']} thread(s)"
     if not item["points"]:
         return f"{head}  {item['status']}: {item['why']}"
-    seconds, best_ms = item["points"][-1]
+    best_ms = item["points"][-1][1]
+    seconds = next(seconds for seconds, ms in item["points"] if ms == best_ms)
     first_seconds, first_ms = item["points"][0]
     rate = item["flops"] / best_ms * 1e-6
     text = (
         f"{head}  {best_ms:8.3f} ms ({rate:6.1f} GFLOP/s) after {seconds:5.0f} s;"
-        f" first {first_ms:.3f} ms after {first_seconds:.0f} s; {item['trials']} trials,"
-        f" {item['seconds']:.0f} s in all"
+        f" first {first_ms:.3f} ms after {first_seconds:.0f} s;"
+        f" {item['trials']} of {item['trials_asked']} trials, {item['seconds']:.0f} s in all"
     )
     if item["status"] == "ok":
         return f"{text}; error {item['error']:.1e}"

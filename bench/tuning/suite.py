@@ -101,6 +101,7 @@ def entry(participant: str, task: Task, outcome: Outcome) -> dict[str, Any]:
         "status": "failed" if why else "ok",
         "threads": task.threads,
         "trials": outcome.trials,
+        "trials_asked": task.trials,
         "seconds": round(outcome.seconds, 3),
         "flops": flops(task.case),
         "error": error,
