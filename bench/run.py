@@ -13,6 +13,8 @@ import importlib
 import json
 import os
 import shlex
+import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -57,6 +59,10 @@ def main() -> int:
         for suite, model, family in cases:
             print(f"{suite:10} {model.name:28} {model.title}{f' ({family})' if family else ''}")
         return 0
+    # As an exception, so that what was started is ended too.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    # A later run would seem to compile in no time.
+    shutil.rmtree(options.work / "torch", ignore_errors=True)
     start = time.monotonic()
     bench = Bench(
         Environments(options.work / "environments"), participants, options.work, versions={}

@@ -53,3 +53,11 @@ def test_a_participant_is_in_its_environment(participant):
         return  # Built from the sources beside it, not installed from a list.
     names = {line.split("==")[0].lower() for line in file.read_text().splitlines()}
     assert module.PACKAGE.lower() in names
+
+
+@pytest.mark.parametrize("participant", PARTICIPANTS)
+def test_the_readme_has_the_settings(participant):
+    module = importlib.import_module(f"peers.{participant}")
+    readme = (BENCH / "README.md").read_text()
+    assert f"- **{module.NAME}**: {module.SETTINGS}." in readme
+    assert all(f"]({page})" in readme for page in module.DOCUMENTATION)
