@@ -73,11 +73,12 @@ def main() -> int:
     for number, ((suite, model, family), threads) in enumerate(rows, 1):
         cpus = allowed[-threads:]
         peak.look(cpus, results["machine"]["peak"])
-        length = (QUICK_SECONDS, FEWEST_PAIRS) if options.quick else (SECONDS[suite], FEWEST_ROUNDS)
+        seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS[suite])
+        fewest = FEWEST_PAIRS if options.quick else FEWEST_ROUNDS
         case = _write(options.work / "cases", suite, model, family)
         running = [name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS)]
         print(f"[{number}/{len(rows)}] {model.title}, {_threads(threads)}", flush=True)
-        row = bench.row(case, running, cpus, *length)
+        row = bench.row(case, running, cpus, seconds, fewest)
         print(table.line(row, results["participants"]), flush=True)
         results["rows"].append(row)
         for name, version in bench.versions.items():
@@ -118,6 +119,7 @@ def _options() -> argparse.Namespace:
     add("--peers", type=names, default=None, help="onnxruntime, openvino, pytorch, iree; all")
     add("--threads", type=numbers, default=[1, 2], help="numbers of threads (1,2)")
     add("--quick", action="store_true", help=f"at least {QUICK_SECONDS} s a row: a first look")
+    add("--seconds", type=float, help="of measuring for each row: longer narrows the intervals")
     add("--trials", type=int, default=256, help="of each operator in the tuning suite (256)")
     add("--json", type=Path, default=build / "results.json", help="where the results go")
     add("--page", type=Path, default=build / "results.html", help="where the page goes")
