@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -36,15 +36,22 @@ def rank_of_bound(n: int) -> int:
 
 def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
     """The median ratio of pairs, with an interval that assumes nothing of their distribution."""
-    ratios = sorted(a / b for a, b in zip(numerators, denominators, strict=True))
+    return _median(a / b for a, b in zip(numerators, denominators, strict=True))
+
+
+def _median(values: Iterable[float]) -> Ratio:
+    ratios = sorted(values)
     if len(ratios) < FEWEST_PAIRS:
         raise ValueError(f"{len(ratios)} pairs are too few for an interval; {FEWEST_PAIRS} are not")
     k = rank_of_bound(len(ratios))
-    return Ratio(float(np.median(ratios)), ratios[k - 1], ratios[-k])
+    # Of the logarithms, so that the ratio of b to a is one over that of a to b.
+    return Ratio(float(np.exp(np.median(np.log(ratios)))), ratios[k - 1], ratios[-k])
 
 
 def geometric_mean(rows: Sequence[Sequence[float]], seed: int = 0, draws: int = 4000) -> Ratio:
     """Of the median ratio of each row; the interval by drawing each row's pairs again."""
+    if len(rows) == 1:  # Drawing again covers too little with one row of few pairs.
+        return _median(rows[0])
     random = np.random.default_rng(seed)
     logs = [np.log(np.asarray(row)) for row in rows]
     middle = np.mean([np.median(row) for row in logs])

@@ -14,7 +14,7 @@ from typing import Any
 SOURCE = Path(__file__).with_name("peak.cpp")
 # The widest first: what a processor announces may still not run.
 FLAGS = [["-march=native"], ["-mavx2", "-mfma"], []]
-LARGEST_BUFFER = 512 << 20
+MOST_BYTES = 1 << 30
 
 
 def describe() -> dict[str, Any]:
@@ -48,17 +48,36 @@ def caches() -> dict[str, int]:
     return found
 
 
+def cores() -> list[int]:
+    """A processor of each core that may be used, the last core first: the first has most of the
+    system's own work. Two threads that share a core would not be two cores' worth."""
+    allowed = sorted(os.sched_getaffinity(0))
+    seen: set[str] = set()
+    found = []
+    for cpu in allowed:
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        core = siblings.read_text().strip() if siblings.exists() else str(cpu)
+        if core not in seen:
+            found.append(cpu)
+        seen.add(core)
+    return found[::-1]
+
+
 class Peak:
     """The best rates seen so far on given cores; every look can raise them."""
 
     def __init__(self, work: Path) -> None:
-        last_level = max(caches().values(), default=32 << 20)
-        self._bytes = min(4 * last_level, LARGEST_BUFFER)
+        # From and to, together four times the cache that all threads share.
+        self._bytes = min(4 * max(caches().values(), default=32 << 20), MOST_BYTES)
         self._program = self._build(work)
 
     def look(self, cpus: Sequence[int], rates: dict[str, dict[str, float]]) -> None:
         """Measures once and keeps the better figures in `rates`, by number of threads."""
-        seen = self._run(self._program, cpus)
+        try:
+            seen = self._run(self._program, cpus)
+        except subprocess.CalledProcessError as error:
+            print(f"The peak could not be measured: {error}", flush=True)
+            return
         best = rates.setdefault(str(len(cpus)), seen)
         for name, rate in seen.items():
             best[name] = max(best[name], rate)

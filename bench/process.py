@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -14,6 +15,28 @@ from pathlib import Path
 from typing import Any
 
 WORKER = Path(__file__).with_name("worker.py")
+# Compilers among the peers take most of a minute; a slow core takes several times that.
+SECONDS_TO_LOAD = 400
+# What a user may have set for other work would change threads, kernels or memory of a participant.
+INFLUENCES = (
+    "AOE_",
+    "DNNL_",
+    "GOMP_",
+    "IREE_",
+    "KMP_",
+    "LD_PRELOAD",
+    "MALLOC_",
+    "MKL_",
+    "OMP_",
+    "ONEDNN_",
+    "OPENBLAS_",
+    "OPENVINO_",
+    "ORT_",
+    "OV_",
+    "TBB_",
+    "TORCH",
+    "TVM_",
+)
 
 
 class Failure(Exception):
@@ -23,11 +46,13 @@ class Failure(Exception):
 class Process:
     """Runs `command`, a worker, in a process group of its own; its chatter goes to `log`."""
 
-    def __init__(self, command: Sequence[str], log: Path, environment: dict[str, str]) -> None:
+    def __init__(self, command: Sequence[str], log: Path) -> None:
         self._log = log
+        # What compilers leave behind when they are killed.
+        self._scratch = log.with_suffix(".scratch")
         self._paused = False
         self._pending = b""
-        log.parent.mkdir(parents=True, exist_ok=True)
+        self._scratch.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as chatter:
             self._process = subprocess.Popen(
                 command,
@@ -35,7 +60,7 @@ class Process:
                 stdout=subprocess.PIPE,
                 stderr=chatter,
                 start_new_session=True,
-                env=os.environ | environment,
+                env=undisturbed_environment() | {"TMPDIR": str(self._scratch)},
             )
 
     def ask(self, doing: str, seconds: float, **request: Any) -> dict[str, Any]:
@@ -66,6 +91,7 @@ class Process:
         self._process.wait()
         self._process.stdin.close()
         self._process.stdout.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _line(self, doing: str, seconds: float) -> bytes:
         end = time.monotonic() + seconds
@@ -94,6 +120,11 @@ class Process:
         # One that has ended says so at the next question.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+
+def undisturbed_environment() -> dict[str, str]:
+    """This process's, without what would make a participant run otherwise than the table says."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(INFLUENCES)}
 
 
 def _first_line(text: str) -> str:

@@ -10,6 +10,9 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
+# Of the largest output. Whoever is beyond it computes something else, or in another precision.
+MOST_ERROR = 1e-4
+
 # (operator, input) that the standard gives float alone, whatever the data are.
 _ALWAYS_FLOAT = {("Resize", 2), ("Upsample", 1)}
 _TYPE_ATTRIBUTES = {"to", "dtype", "stash_type"}

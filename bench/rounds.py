@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from process import Failure, Process
+from process import SECONDS_TO_LOAD, Failure, Process
 
 TURN_NS = 12_000_000
 # Where one participant's call makes the round long anyway, the others' turns may grow with it.
 LONGEST_TURN_NS = 200_000_000
 FEWEST_ROUNDS = 12  # From here on the interval leaves out the extremes.
 MOST_ROUNDS = 200
+# The first call of a turn pays for what others left in the caches, so it is not counted; a call as
+# long as this reaches its own steady state in its first part.
+LONG_CALL_NS = 1_000_000_000
 SECONDS_TO_ANSWER = 60
 
 
@@ -27,27 +30,29 @@ class Turns:
 
 
 def measure(
-    processes: Mapping[str, Process], seconds: float, fewest: int, seed: int
+    processes: Mapping[str, Process], length: float, fewest: int, seed: int
 ) -> dict[str, Turns]:
-    """As many rounds as `seconds` allow, but `fewest`. A participant that fails is left behind."""
+    """As many rounds as `length` seconds allow, but `fewest`; who fails is left behind."""
     turns = {name: Turns() for name in processes}
     expected = {}
     for name, process in processes.items():
         try:
-            _turn(process, 0, 0)  # The first call of all: allocations, page faults.
-            expected[name] = min(_turn(process, TURN_NS, 0))
+            first = min(_turn(process, 0, warm=False, seconds=SECONDS_TO_LOAD))
+            expected[name] = min(first, *_turn(process, TURN_NS, False, seconds=SECONDS_TO_LOAD))
         except Failure as failure:
             turns[name].failure = str(failure)
         process.pause()
     order = random.Random(seed)
     turn = int(np.clip(max(expected.values(), default=0) / 10, TURN_NS, LONGEST_TURN_NS))
     a_round = sum(max(call * 1.5, turn * 1.3) for call in expected.values()) / 1e9
-    for _ in range(int(np.clip(seconds / max(a_round, 1e-3), fewest, MOST_ROUNDS))):
+    for _ in range(int(np.clip(length / max(a_round, 1e-3), fewest, MOST_ROUNDS))):
         names = [name for name in expected if turns[name].failure is None]
         order.shuffle(names)
         for name in names:
             try:
-                taken = _turn(processes[name], turn, expected[name])
+                call = expected[name]
+                seconds = SECONDS_TO_ANSWER + 20 * call / 1e9
+                taken = _turn(processes[name], turn, call < LONG_CALL_NS, seconds)
             except Failure as failure:
                 turns[name].failure = str(failure)
                 continue
@@ -58,7 +63,5 @@ def measure(
     return turns
 
 
-def _turn(process: Process, nanoseconds: int, expected: float) -> list[int]:
-    deadline = SECONDS_TO_ANSWER + 20 * expected / 1e9
-    request = {"do": "time", "nanoseconds": nanoseconds, "expected": int(expected)}
-    return process.ask("timing", deadline, **request)["ns"]
+def _turn(process: Process, nanoseconds: int, warm: bool, seconds: float) -> list[int]:
+    return process.ask("timing", seconds, do="time", nanoseconds=nanoseconds, warm=warm)["ns"]

@@ -11,9 +11,7 @@ import datetime
 import functools
 import importlib
 import json
-import os
 import shlex
-import shutil
 import signal
 import sys
 import time
@@ -30,16 +28,19 @@ import onnx
 from environments import Environments
 from intervals import FEWEST_PAIRS
 from models import zoo
+from models.builder import serialize
 from operators.cases import IDENTITY, operators
+from peers import tvm_tune
 from report import FORMAT
 from rounds import FEWEST_ROUNDS
+from row import OURS, RIVALS, Bench, Case
 from show import page, table
-from suite import OURS, RIVALS, Bench, Case
 from summary import summarize
 from tuning import suite as tuning
-from work import work
+from work import with_static_shapes, work
 
 SUITES = ("models", "real", "operators", "call", "tuning")
+THREADS = (1, 2)
 UNLESS_ASKED = ("models", "real", "operators", "call")
 PARTICIPANTS = (OURS, *RIVALS, "pytorch_eager", "pytorch_compile", "iree")
 # Of measuring, for a row; a row takes longer if its calls are long.
@@ -52,26 +53,28 @@ def main() -> int:
     participants = {name: importlib.import_module(f"peers.{name}") for name in PARTICIPANTS}
     names = _participants(options, participants)
     cases = _cases(options)
-    allowed = sorted(os.sched_getaffinity(0))
-    if max(options.threads) > len(allowed):
-        _refuse(f"--threads: {max(options.threads)} of {len(allowed)} cores that may be used")
     if options.list:
         for suite, model, family in cases:
             print(f"{suite:10} {model.name:28} {model.title}{f' ({family})' if family else ''}")
+        for name in _to_tune(options):
+            print(f"{'tuning':10} {name}")
         return 0
+    cores = machine.cores()
+    threads_wanted = options.threads or [count for count in THREADS if count <= len(cores)]
+    if max(threads_wanted) > len(cores):
+        _refuse(f"--threads: {max(threads_wanted)}, but there are {len(cores)} cores to run on")
     # As an exception, so that what was started is ended too.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    # A later run would seem to compile in no time.
-    shutil.rmtree(options.work / "torch", ignore_errors=True)
     start = time.monotonic()
     bench = Bench(
         Environments(options.work / "environments"), participants, options.work, versions={}
     )
-    results = _head(participants, options)
+    tuners = {"tvm": tvm_tune} if "tuning" in options.suites else {}
+    results = _head(participants | tuners, options)
     peak = machine.Peak(options.work)
-    rows = [(entry, threads) for entry in cases for threads in options.threads]
+    rows = [(entry, threads) for entry in cases for threads in threads_wanted]
     for number, ((suite, model, family), threads) in enumerate(rows, 1):
-        cpus = allowed[-threads:]
+        cpus = cores[:threads]
         peak.look(cpus, results["machine"]["peak"])
         seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS[suite])
         fewest = FEWEST_PAIRS if options.quick else FEWEST_ROUNDS
@@ -84,15 +87,16 @@ def main() -> int:
         for name, version in bench.versions.items():
             results["participants"][name]["version"] = version
         _save(results, start, options.json)
-    if "tuning" in options.suites:
-        found = [name for name in options.operators if name in tuning.OPERATORS]
 
-        def keep(entry: dict[str, Any]) -> None:
-            results["tuning"].append(entry)
-            _save(results, start, options.json)
+    def keep(entry: dict[str, Any]) -> None:
+        results["tuning"].append(entry)
+        _save(results, start, options.json)
 
+    operators_to_tune = _to_tune(options)
+    if operators_to_tune:
         folder = options.work / "tuning"
-        tuning.run(found, options.trials, 1, bench.environments, folder, on_entry=keep)
+        tuning.run(operators_to_tune, options.trials, 1, bench.environments, folder, keep)
+    results["summary"] = summarize(results["rows"])
     _save(results, start, options.json)
     options.page.write_text(page.render(results))
     print()
@@ -117,7 +121,7 @@ def _options() -> argparse.Namespace:
     add("--models", type=names, default=[], help="only these, trained ones included")
     add("--operators", type=names, default=[], help="only these")
     add("--peers", type=names, default=None, help="onnxruntime, openvino, pytorch, iree; all")
-    add("--threads", type=numbers, default=[1, 2], help="numbers of threads (1,2)")
+    add("--threads", type=numbers, default=None, help="numbers of threads (1,2)")
     add("--quick", action="store_true", help=f"at least {QUICK_SECONDS} s a row: a first look")
     add("--seconds", type=float, help="of measuring for each row: longer narrows the intervals")
     add("--trials", type=int, default=256, help="of each operator in the tuning suite (256)")
@@ -132,6 +136,14 @@ def _options() -> argparse.Namespace:
     for suite in options.suites:
         _known("--suites", suite, SUITES)
     return options
+
+
+def _to_tune(options: argparse.Namespace) -> list[str]:
+    if "tuning" not in options.suites:
+        return []
+    for name in options.operators:
+        _known("--operators", name, tuning.OPERATORS)
+    return options.operators or list(tuning.OPERATORS)
 
 
 def _participants(options: argparse.Namespace, modules: dict[str, Any]) -> list[str]:
@@ -167,14 +179,15 @@ def _cases(options: argparse.Namespace) -> list[tuple[str, zoo.ZooModel, str | N
     return [entry for entry in found if entry[0] in options.suites]
 
 
-@functools.cache
+@functools.cache  # For each number of threads the same files; some take most of a minute to make.
 def _write(folder: Path, suite: str, model: zoo.ZooModel, family: str | None) -> Case:
     folder.mkdir(parents=True, exist_ok=True)
     path, feeds = folder / f"{model.name}.onnx", folder / f"{model.name}.npz"
-    data, inputs = model.build(), model.inputs(np.random.default_rng(0))
-    path.write_bytes(data)
+    inputs = model.inputs(np.random.default_rng(0))
+    fixed = with_static_shapes(onnx.load_from_string(model.build()), inputs)
+    path.write_bytes(serialize(fixed))
     np.savez(feeds, **inputs)
-    return Case(model, suite, path, feeds, *work(onnx.load_from_string(data), inputs), family)
+    return Case(model, suite, path, feeds, *work(fixed, inputs), family)
 
 
 def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
@@ -195,6 +208,7 @@ def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str
             for name, module in participants.items()
         },
         "rows": [],
+        "summary": [],
         "tuning": [],
         "training": [],
     }
@@ -202,7 +216,6 @@ def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str
 
 def _save(results: dict[str, Any], start: float, path: Path) -> None:
     results["seconds"] = time.monotonic() - start
-    results["summary"] = summarize(results["rows"])
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(results, indent=1))

@@ -7,7 +7,7 @@ from typing import Any
 
 from intervals import geometric_mean
 from models.zoo import THE_EIGHT
-from suite import OURS
+from row import OURS
 
 EIGHT = frozenset(THE_EIGHT)
 

@@ -97,6 +97,31 @@ def infer(
     return shapes, sizes
 
 
+def with_static_shapes(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> onnx.ModelProto:
+    """The model for inputs of these shapes: every engine may prepare for them."""
+    fixed = onnx.ModelProto()
+    fixed.CopyFrom(model)
+    weights = {tensor.name for tensor in fixed.graph.initializer}
+    if all(_static(v) for v in fixed.graph.input if v.name not in weights):
+        return fixed
+    for value in fixed.graph.input:
+        if value.name in inputs:
+            shape = value.type.tensor_type.shape
+            shape.ClearField("dim")
+            for size in inputs[value.name].shape:
+                shape.dim.add().dim_value = size
+    # What is noted of the shapes behind the inputs is symbolic. Of outputs the rank has to stay.
+    fixed.graph.ClearField("value_info")
+    for value in fixed.graph.output:
+        for dim in value.type.tensor_type.shape.dim:
+            dim.Clear()
+    return onnx.shape_inference.infer_shapes(fixed, data_prop=True)
+
+
+def _static(value: onnx.ValueInfoProto) -> bool:
+    return all(dim.HasField("dim_value") for dim in value.type.tensor_type.shape.dim)
+
+
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy that knows the types and shapes of large initializers only.
 

@@ -21,21 +21,11 @@ import time
 import traceback
 from typing import Any, TextIO
 
-# Without a call that is not counted, the first one of a turn pays for what other participants
-# left in the caches. A long call reaches its own steady state in its first milliseconds.
-WARM_BELOW_NS = 50_000_000
-
 
 class Worker:
     def __init__(self, module: str) -> None:
         self._peer = importlib.import_module(module)
         self._session: Any = None
-
-    def version(self) -> dict[str, Any]:
-        try:
-            return {"version": importlib.metadata.version(self._peer.PACKAGE)}
-        except importlib.metadata.PackageNotFoundError:  # A build that is not installed.
-            return {"version": importlib.import_module(self._peer.PACKAGE).__version__}
 
     def load(self, model: str, inputs: str, threads: int) -> dict[str, Any]:
         import numpy as np
@@ -44,7 +34,7 @@ class Worker:
             feeds = {name: arrays[name] for name in arrays.files}
         start = time.perf_counter()
         self._session = self._peer.load(model, feeds, threads)
-        return {"seconds": time.perf_counter() - start}
+        return {"seconds": time.perf_counter() - start, "version": _version(self._peer.PACKAGE)}
 
     def outputs(self, to: str) -> dict[str, Any]:
         import numpy as np
@@ -54,10 +44,10 @@ class Worker:
         np.savez(to, *found.values())
         return {"names": list(found)}
 
-    def time(self, nanoseconds: int, expected: int) -> dict[str, Any]:
-        """Calls until `nanoseconds` have passed, at least once; `expected` is a call's time."""
+    def time(self, nanoseconds: int, warm: bool) -> dict[str, Any]:
+        """Calls until `nanoseconds` have passed, at least once, after one that is not counted."""
         run, clock = self._session.run, time.perf_counter_ns
-        if expected < WARM_BELOW_NS:
+        if warm:
             run()
         taken = []
         now = clock()
@@ -68,6 +58,13 @@ class Worker:
             now = clock()
             taken.append(now - start)
         return {"ns": taken}
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # A build that is not installed.
+        return importlib.import_module(package).__version__
 
 
 def serve(worker: Worker, requests: TextIO, answers: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""aoe itself."""
+"""The aoe that this source tree builds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 NAME = "aoe"
 ENVIRONMENT = None  # The build of this source tree.
 PACKAGE = "aoe"
-SETTINGS = "threads = the row's threads; empty banks"
+SETTINGS = "threads = the row's threads"
 DOCUMENTATION: list[str] = []
 NOTE = "reference evaluator"
 

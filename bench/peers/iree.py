@@ -14,8 +14,8 @@ ENVIRONMENT = "iree"
 PACKAGE = "iree-base-compiler"
 SETTINGS = (
     "llvm-cpu, target-cpu host, opt-level O1 (O2 and O3 fail to compile BERT), data tiling, "
-    "convolutions through im2col (several times faster on ResNet-18), static shapes; local-sync "
-    "for one thread, local-task with one worker for each of several"
+    "convolutions through im2col (several times faster on ResNet-18); local-sync for one "
+    " thread, local-task with one worker for each of several"
 )
 DOCUMENTATION = [
     "https://iree.dev/guides/deployment-configurations/cpu/",
@@ -40,37 +40,24 @@ COMPILE = [
 
 def load(model: str, inputs: dict[str, np.ndarray], threads: int) -> IreeSession:
     with tempfile.TemporaryDirectory(prefix="iree-") as folder:
-        given, results = _fix_shapes(model, inputs, Path(folder, "model.onnx"))
+        given, results = _names(model)
         importer = [sys.executable, "-m", "iree.compiler.tools.import_onnx", *IMPORT]
         parameters = ["--save-params-to", f"{folder}/model.irpa"]
-        files = [f"{folder}/model.onnx", "-o", f"{folder}/model.mlir"]
+        files = [model, "-o", f"{folder}/model.mlir"]
         _run("importing", [*importer, *parameters, *files])
         tool = str(Path(sys.executable).with_name("iree-compile"))
         _run("compiling", [tool, f"{folder}/model.mlir", "-o", f"{folder}/model.vmfb", *COMPILE])
         return IreeSession(Path(folder), [inputs[name] for name in given], results, threads)
 
 
-def _fix_shapes(
-    model: str, inputs: dict[str, np.ndarray], target: Path
-) -> tuple[list[str], list[str]]:
-    """Writes the model with the shapes of these inputs; gives its inputs' and outputs' names."""
+def _names(model: str) -> tuple[list[str], list[str]]:
+    """Of the inputs and outputs, in the order in which the compiled function takes them."""
     import onnx
 
-    proto = onnx.load(model)
-    weights = {tensor.name for tensor in proto.graph.initializer}
-    given = [value for value in proto.graph.input if value.name not in weights]
-    for value in given:
-        shape = value.type.tensor_type.shape
-        shape.ClearField("dim")
-        for size in inputs[value.name].shape:
-            shape.dim.add().dim_value = size
-    # What is noted of the shapes between is symbolic: the importer infers it anew.
-    proto.graph.ClearField("value_info")
-    for value in proto.graph.output:
-        for dim in value.type.tensor_type.shape.dim:
-            dim.Clear()
-    onnx.save(onnx.shape_inference.infer_shapes(proto, data_prop=True), target)
-    return [value.name for value in given], [value.name for value in proto.graph.output]
+    graph = onnx.load(model, load_external_data=False).graph
+    weights = {tensor.name for tensor in graph.initializer}
+    given = [value.name for value in graph.input if value.name not in weights]
+    return given, [value.name for value in graph.output]
 
 
 def _run(what: str, command: list[str]) -> None:

@@ -10,7 +10,7 @@ PACKAGE = "openvino"
 SETTINGS = (
     "CPU device; PERFORMANCE_HINT = LATENCY, INFERENCE_NUM_THREADS = the row's threads; "
     "INFERENCE_PRECISION_HINT = f32, because it would otherwise take bf16 where the processor has "
-    "it; model reshaped to the inputs' static shapes; one request with its inputs bound"
+    "it; one request with its inputs bound"
 )
 DOCUMENTATION = [
     "https://docs.openvino.ai/2025/openvino-workflow/running-inference/optimize-inference/"
@@ -27,15 +27,12 @@ class Session:
         import openvino
 
         core = openvino.Core()
-        network = core.read_model(model)
-        if network.is_dynamic():
-            network.reshape({name: list(array.shape) for name, array in inputs.items()})
         settings = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_NUM_THREADS": threads,
             "INFERENCE_PRECISION_HINT": "f32",
         }
-        self._compiled = core.compile_model(network, "CPU", settings)
+        self._compiled = core.compile_model(core.read_model(model), "CPU", settings)
         self._request = self._compiled.create_infer_request()
         # The request reads these arrays at every call, so they must live as long as it does.
         self._inputs = {name: np.ascontiguousarray(array) for name, array in inputs.items()}

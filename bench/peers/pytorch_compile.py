@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import tempfile
 
 import numpy as np
@@ -21,14 +19,11 @@ DOCUMENTATION = [
     "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
     "https://docs.pytorch.org/tutorials/prototype/max_autotune_on_CPU_tutorial.html",
 ]
-CACHE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def load(model: str, inputs: dict[str, np.ndarray], threads: int):
-    if CACHE not in os.environ:
-        # The default folder outlives the run, and a later one would seem to compile in no time.
-        os.environ[CACHE] = tempfile.mkdtemp(prefix="inductor-")
-        atexit.register(shutil.rmtree, os.environ[CACHE], ignore_errors=True)
+    # A cache that outlived this process would let a later one seem to compile in no time.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="inductor-")
 
     import torch
     import torch._inductor.config as inductor

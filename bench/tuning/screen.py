@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tuning.process import Outcome
+from tuning.tuner import Outcome
 
 # On a terminal the line is rewritten; a file gets a new one, so fewer.
 TERMINAL_SECONDS = 1.0

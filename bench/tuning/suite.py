@@ -16,10 +16,11 @@ from typing import Any
 from environments import Environments
 from operators.cases import FILE
 from process import Failure
+from reference import MOST_ERROR
 from work import operator_flops
 
-from tuning.process import Outcome, follow
 from tuning.screen import SignOfLife, line
+from tuning.tuner import Outcome, follow
 
 TVM_TUNER = Path(__file__).parents[1] / "peers" / "tvm_tune.py"
 
@@ -37,14 +38,11 @@ OPERATORS = (
     "softmax_16x3x197x197",
 )
 
-TRIALS = 256
 # Generous: on a busy core MetaSchedule needs some 1.5 s for a trial.
 SECONDS_PER_TRIAL = 5.0
 SECONDS_TO_START = 120.0
 # A tuner stops itself at its deadline, but first finishes building its batch and checks.
 SECONDS_TO_STOP = 240.0
-# Far above what rounding in f32 comes to, far below what a wrong schedule does.
-LARGEST_ERROR = 1e-4
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ def entry(participant: str, task: Task, outcome: Outcome) -> dict[str, Any]:
     """One element of the list `tuning` of the results."""
     error = outcome.result.get("error")
     why = outcome.why
-    if why is None and not (isinstance(error, float) and error <= LARGEST_ERROR):
+    if why is None and not (isinstance(error, float) and error <= MOST_ERROR):
         why = f"the best kernel computes wrong values (error {error})"
     made = {
         "case": task.case["name"],
@@ -157,19 +155,15 @@ def run(
     threads: int,
     environments: Environments,
     work: Path,
+    keep: Callable[[dict[str, Any]], None],
     participants: Sequence[str] = ("aoe", "tvm"),
-    deadline: float | None = None,
-    on_entry: Callable[[dict[str, Any]], None] = lambda item: None,
-) -> list[dict[str, Any]]:
-    """Tunes the named operators, all ten if none is named; one entry for each participant."""
-    entries = []
-    seconds = deadline or SECONDS_TO_START + SECONDS_PER_TRIAL * trials
-    for case in load_cases(operators or OPERATORS):
+) -> None:
+    """Tunes the named operators; `keep` is given one entry for each and each participant."""
+    seconds = SECONDS_TO_START + SECONDS_PER_TRIAL * trials
+    for case in load_cases(operators):
         for participant in participants:
             folder = work / f"{case['name']}-{participant}-{threads}"
             task = Task(case, threads, trials, seconds, environments, folder.resolve())
             item = tune(participant, task)
             print(line(item), flush=True)
-            entries.append(item)
-            on_entry(item)
-    return entries
+            keep(item)

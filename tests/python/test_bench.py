@@ -17,11 +17,11 @@ import onnx
 import pytest
 import reference
 import rounds
-import suite
+import row as one_row
 from environments import Environments
 from models.zoo import ZooModel
 from onnx import TensorProto, helper
-from process import Failure
+from process import Failure, Process
 from show import table
 from summary import summarize
 
@@ -102,11 +102,40 @@ def test_reference_is_in_double_throughout():
     assert model.graph.output[0].type.tensor_type.elem_type == TensorProto.FLOAT
 
 
+def test_reference_has_the_precision_of_double(tmp_path):
+    random = np.random.default_rng(4)
+    weights = random.normal(size=(300, 5)).astype(np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Constant", [], ["third"], value_float=1 / 3),
+        helper.make_node("Mul", ["product", "third"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [7, 300])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [7, 5])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    opset = helper.make_opsetid("", 17)
+    model = helper.make_model(graph, opset_imports=[opset], ir_version=8)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    x = random.normal(size=(7, 300)).astype(np.float32)
+    expected = x.astype(np.float64) @ weights.astype(np.float64) * np.float32(1 / 3)
+    for _ in range(2):  # Computed, then kept.
+        found = reference.outputs_in_double(tmp_path / "m.onnx", {"x": x}, tmp_path / "kept")
+        np.testing.assert_allclose(found["y"], expected, rtol=1e-13)
+    other = reference.outputs_in_double(tmp_path / "m.onnx", {"x": -x}, tmp_path / "kept")
+    np.testing.assert_allclose(other["y"], -expected, rtol=1e-13)
+
+
 def test_error_is_a_part_of_the_largest_output():
     right = {"y": np.array([1.0, -4.0])}
     assert reference.error_against(right, {"y": np.array([1.0, -4.0])}) == 0
     assert reference.error_against(right, {"y": np.array([1.1, -4.0])}) == pytest.approx(0.025)
     assert reference.error_against(right, {"y": np.array([1.0, np.nan])}) == math.inf
+    flags = {"y": np.array([True, False])}
+    assert reference.error_against(flags, {"y": np.array([True, True])}) == 1
     with pytest.raises(ValueError, match="y is missing"):
         reference.error_against(right, {})
     with pytest.raises(ValueError, match=r"shape \(1,\), not \(2,\)"):
@@ -129,14 +158,14 @@ def row(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(HERE))
     monkeypatch.setattr(rounds, "TURN_NS", 100_000)
     zoo = ZooModel("negation", "Negation", negation, lambda random: {}, real=False)
-    case = suite.Case(zoo, "models", tmp_path / "n.onnx", tmp_path / "n.npz", 6, 48)
+    case = one_row.Case(zoo, "models", tmp_path / "n.onnx", tmp_path / "n.npz", 6, 48)
     case.model.write_bytes(negation())
     np.savez(case.inputs, x=np.arange(1, 7, dtype=np.float32).reshape(2, 3))
 
     def run(*names: str) -> dict:
         modules = {name: importlib.import_module(f"fakes.{name}") for name in names}
         modules["aoe"] = importlib.import_module("peers.aoe")
-        bench = suite.Bench(Environments(tmp_path), modules, tmp_path, {})
+        bench = one_row.Bench(Environments(tmp_path), modules, tmp_path, {})
         return bench.row(case, ["aoe", *names], [CPU], seconds=0.1)
 
     return run
@@ -169,12 +198,123 @@ def test_a_right_participant_has_a_ratio_and_a_noise_floor(row):
 )
 def test_a_failed_participant_is_an_entry_that_says_why(row, monkeypatch, name, why):
     if name == "hanging":
-        monkeypatch.setattr(suite, "SECONDS_TO_LOAD", 1)
+        monkeypatch.setattr(one_row, "SECONDS_TO_LOAD", 1)
     found = row(name, "right")
     assert found["measured"][name]["status"] == "failed"
     assert re.search(why, found["measured"][name]["why"])
     assert found["measured"]["right"]["status"] == "ok"
     assert set(found["ratios"]) == {"right"}
+
+
+def state_of(stat: Path) -> str:
+    return stat.read_text().rsplit(")", 1)[1].split()[0]
+
+
+def test_everybody_is_pinned_warmed_and_stopped_between_turns(row, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    stopped = []
+    pause = Process.pause
+
+    def watched(process):
+        pause(process)
+        stat = Path(f"/proc/{process._process.pid}/stat")
+        end = time.monotonic() + 10
+        while state_of(stat) != "T" and time.monotonic() < end:
+            time.sleep(0.001)
+        stopped.append(state_of(stat) == "T")
+
+    monkeypatch.setattr(Process, "pause", watched)
+    found = row("telling")
+    assert stopped and all(stopped)
+    diary = (tmp_path / "diary").read_text().splitlines()
+    assert diary[0] == f"1 threads on {CPU} with ['HOME']"
+    # A call takes longer than a turn. Two to see how long, then one to warm and one to time.
+    assert diary.count("call") == 2 + 2 * found["rounds"]
+
+
+def test_the_benchmark_stays_off_the_cores_it_measures(row, monkeypatch):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one core")
+    seen = []
+    measure = one_row.measure
+    monkeypatch.setattr(
+        one_row, "measure", lambda *args: seen.append(os.sched_getaffinity(0)) or measure(*args)
+    )
+    before = os.sched_getaffinity(0)
+    row("right")
+    assert seen == [before - {CPU}]
+    assert os.sched_getaffinity(0) == before
+
+
+def test_the_order_of_turns_is_random():
+    order = []
+
+    class Recorded:
+        def __init__(self, name):
+            self.name = name
+
+        def ask(self, doing, seconds, **request):
+            order.append(self.name)
+            return {"ns": [50_000_000]}
+
+        def pause(self):
+            pass
+
+    rounds.measure({name: Recorded(name) for name in "abc"}, 0, 12, seed=1)
+    turns = ["".join(order[i : i + 3]) for i in range(6, len(order), 3)]
+    assert len(turns) == 12
+    assert all(sorted(turn) == ["a", "b", "c"] for turn in turns)
+    assert len(set(turns)) > 3
+
+
+# --- comparisons ------------------------------------------------------------------------------
+
+
+def entries(**times):
+    return {name: {"status": "ok", "turns_ms": list(ms)} for name, ms in times.items()}
+
+
+def test_a_row_is_judged_by_the_faster_rival():
+    ours = np.linspace(1, 2, 12)
+    times = {"aoe": ours, "onnxruntime": 3 * ours, "openvino": 2 * ours, "iree": ours / 2}
+    found = one_row.ratios(entries(**times, twin=3.3 * ours), base="onnxruntime")
+    assert found["best"]["peer"] == "openvino"
+    assert found["best"]["ratio"] == pytest.approx(2)
+    assert {name: round(r["ratio"], 6) for name, r in found["ratios"].items()} == {
+        "onnxruntime": 3,
+        "openvino": 2,
+        "iree": 0.5,
+    }
+    assert found["noise"]["ratio"] == pytest.approx(1.1)
+    assert found["noise"]["of"] == "onnxruntime"
+
+
+def test_a_second_process_that_fails_is_not_forgotten():
+    some = entries(aoe=[1] * 12, openvino=[1] * 12)
+    some["twin"] = {"status": "failed", "why": "killed by SIGKILL, while timing"}
+    found = one_row.ratios(some, base="openvino")
+    assert "noise" not in found
+    assert found["noise_why"] == "second process of openvino: killed by SIGKILL, while timing"
+
+
+def test_summaries_are_of_the_rows_they_name():
+    def model(case, factor):
+        measured = entries(aoe=[1.0] * 12, openvino=[factor] * 12)
+        return {
+            "suite": "models",
+            "case": case,
+            "threads": 1,
+            "measured": measured,
+        } | one_row.ratios(measured, None)
+
+    rows = [model("resnet18", 4.0), model("bert_128", 1.0), model("bert_512", 0.25)]
+    found = {(e["suite"], e["peer"]): (round(e["ratio"], 6), e["rows"]) for e in summarize(rows)}
+    assert found == {
+        ("models", "openvino"): (1.0, 3),
+        ("models", "best"): (1.0, 3),
+        ("eight", "openvino"): (2.0, 2),
+        ("eight", "best"): (2.0, 2),
+    }
 
 
 def test_what_a_participant_prints_is_not_taken_for_an_answer(row):
@@ -188,16 +328,19 @@ def test_a_paused_participant_dies_with_the_benchmark(tmp_path):
         sys.path.insert(0, {str(ROOT / "bench")!r})
         from process import WORKER, Process
         command = [sys.executable, str(WORKER), "fakes.right", "{CPU}"]
-        process = Process(command, Path({str(tmp_path / "log")!r}), {{"PYTHONPATH": {str(HERE)!r}}})
-        process.ask("starting", 60, do="version")
+        os.environ["PYTHONPATH"] = {str(HERE)!r}
+        process = Process(command, Path({str(tmp_path / "log")!r}))
+        inputs = {str(tmp_path / "x.npz")!r}
+        process.ask("loading", 60, do="load", model="", inputs=inputs, threads=1)
         process.pause()
         print(process._process.pid, flush=True)
         os._exit(1)
     """
+    np.savez(tmp_path / "x.npz", x=np.zeros(1))
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     stat = Path(f"/proc/{int(found.stdout)}/stat")
     end = time.monotonic() + 30
-    while stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z":
+    while stat.exists() and state_of(stat) != "Z":
         assert time.monotonic() < end, "it is still there"
         time.sleep(0.05)
 
@@ -265,7 +408,8 @@ def command(*options: str) -> subprocess.CompletedProcess:
         (["--peers", "tensorrt"], "--peers: there is no 'tensorrt'; there are"),
         (["--suites", "all"], "--suites: there is no 'all'; there are models,"),
         (["--threads", "0"], "'0' is not a list of numbers above 0"),
-        (["--threads", "1000"], "--threads: 1000 of"),
+        (["--threads", "1000"], "--threads: 1000, but there are"),
+        (["--suites", "tuning", "--operators", "max_pool"], "--operators: there is no 'max_pool'"),
     ],
 )
 def test_bad_options_are_refused(options, why):
@@ -277,6 +421,8 @@ def test_bad_options_are_refused(options, why):
 def test_list_shows_what_is_asked_for():
     lines = command("--models", "resnet18,magika", "--list").stdout.splitlines()
     assert [line.split()[:2] for line in lines] == [["models", "resnet18"], ["real", "magika"]]
+    lines = command("--suites", "tuning", "--list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["tuning"] * 10
     everything = command("--list").stdout.splitlines()
     suites = [line.split()[0] for line in everything]
     assert {name: suites.count(name) for name in dict.fromkeys(suites)} == {

@@ -7,8 +7,8 @@ import sys
 import environments
 import pytest
 from environments import Environments
-from tuning import process as tuner_process
 from tuning import suite as tuning
+from tuning import tuner as tuner_process
 
 GOOD = """
 say(seconds=1.0, trials=1, best_ms=4.0)
@@ -138,9 +138,10 @@ def scripted(monkeypatch):
 
 
 def run(tmp_path, names, **options):
-    return tuning.run(
-        names, 8, 1, Environments(tmp_path / "environments"), tmp_path / "work", **options
-    )
+    made = Environments(tmp_path / "environments")
+    entries = []
+    tuning.run(names, 8, 1, made, tmp_path / "work", entries.append, **options)
+    return entries
 
 
 def test_a_run_goes_on_after_failures(tmp_path, scripted, capsys):

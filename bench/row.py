@@ -14,18 +14,15 @@ import numpy as np
 from environments import Environments
 from intervals import FEWEST_PAIRS, Ratio, paired_ratio
 from models.zoo import ZooModel
-from process import WORKER, Failure, Process
-from reference import error_against, outputs_in_double
+from process import SECONDS_TO_LOAD, WORKER, Failure, Process
+from reference import MOST_ERROR, error_against, outputs_in_double
 from rounds import FEWEST_ROUNDS, Turns, measure
 
 OURS = "aoe"
-# Those whose better one is "the best peer": they run everything.
+# The peers that are asked to run everything: each row is judged by the faster one of them.
 RIVALS = ("onnxruntime", "openvino")
 # A second process of a participant, for the A/A comparison.
 TWIN = "twin"
-SECONDS_TO_LOAD = 400
-# Of the largest output. A participant beyond it computes something else, or in another precision.
-MOST_ERROR = 1e-3
 
 
 @dataclass(frozen=True)
@@ -63,18 +60,18 @@ class Bench:
         with np.load(case.inputs) as arrays:
             feeds = {name: arrays[name] for name in arrays.files}
         expected = outputs_in_double(case.model, feeds, self.work / "references")
-        measured: dict[str, dict[str, Any]] = {}
-        processes: dict[str, Process] = {}
         free = set(os.sched_getaffinity(0))
+        started: dict[str, dict[str, Any]] = {}
+        processes: dict[str, Process] = {}
         try:
             # What this program does must not run where a participant is measured.
             os.sched_setaffinity(0, (free - set(cpus)) or free)
             print("    loading:", end=" ", flush=True)
             for name in names:
-                measured[name] = self._start(name, name, case, cpus, expected, processes)
+                started[name] = self._start(name, name, case, cpus, expected, processes)
             base = next((name for name in (*RIVALS, *names) if name in processes), None)
             if base:
-                self._start(base, TWIN, case, cpus, expected, processes)
+                started[TWIN] = self._start(base, TWIN, case, cpus, expected, processes)
             print("measuring", flush=True)
             seed = zlib.crc32(f"{case.zoo.name} {threads}".encode())
             turns = measure(processes, seconds, fewest, seed)
@@ -82,22 +79,22 @@ class Bench:
             for process in processes.values():
                 process.close()
             os.sched_setaffinity(0, free)
-        for name in names:
-            if name in turns:
-                _add_times(measured[name], turns[name])
+        for name, turn in turns.items():
+            _add_times(started[name], turn)
         row = {
             "suite": case.suite,
             "case": case.zoo.name,
             "title": case.zoo.title,
             "threads": threads,
+            "cpus": list(cpus),
             "flops": case.flops,
             "bytes": case.bytes,
-            "rounds": max((len(t.medians_ns) for t in turns.values()), default=0),
-            "measured": measured,
+            "rounds": max((len(turn.medians_ns) for turn in turns.values()), default=0),
+            "measured": {name: started[name] for name in names},
         }
         if case.family:
             row["family"] = case.family
-        return row | _ratios(turns, base)
+        return row | ratios(started, base)
 
     def _start(
         self,
@@ -109,15 +106,14 @@ class Bench:
         processes: dict[str, Process],
     ) -> dict[str, Any]:
         """Loads the case; the process is in `processes` if it did and the outputs are right."""
+        module = self.participants[participant]
         process = None
         try:
-            module = self.participants[participant]
             python = self.environments.python(module.ENVIRONMENT)
             command = [str(python), str(WORKER), module.__name__, ",".join(map(str, cpus))]
             log = self.work / "logs" / f"{case.zoo.name}-{len(cpus)}-{key}.log"
             log.unlink(missing_ok=True)
-            process = Process(command, log, {"TORCHINDUCTOR_CACHE_DIR": str(self.work / "torch")})
-            self.versions[participant] = process.ask("starting", 60, do="version")["version"]
+            process = Process(command, log)
             loaded = process.ask(
                 "loading",
                 SECONDS_TO_LOAD,
@@ -126,6 +122,7 @@ class Bench:
                 inputs=str(case.inputs),
                 threads=len(cpus),
             )
+            self.versions[participant] = loaded["version"]
             error = _checked(process, self.work / f"{key}.npz", expected)
             process.pause()
         except Failure as failure:
@@ -160,28 +157,28 @@ def _add_times(entry: dict[str, Any], turns: Turns) -> None:
         entry["min_ms"] = min(turns.least_ns) / 1e6
 
 
-def _ratios(turns: dict[str, Turns], base: str | None) -> dict[str, Any]:
+def ratios(entries: dict[str, dict[str, Any]], base: str | None) -> dict[str, Any]:
+    """The comparisons of a row, of those that took part in all its rounds."""
     whole = {
-        name: turn.medians_ns
-        for name, turn in turns.items()
-        if turn.failure is None and len(turn.medians_ns) >= FEWEST_PAIRS
+        name: entry["turns_ms"]
+        for name, entry in entries.items()
+        if entry["status"] == "ok" and len(entry["turns_ms"]) >= FEWEST_PAIRS
     }
     found: dict[str, Any] = {}
-    if TWIN in turns and turns[TWIN].failure:
-        found["noise_why"] = f"second process of {base}: {turns[TWIN].failure}"
+    if TWIN in entries and entries[TWIN]["status"] != "ok":
+        found["noise_why"] = f"second process of {base}: {entries[TWIN]['why']}"
     elif base in whole and TWIN in whole:
         ratio = paired_ratio(whole[TWIN], whole[base])
-        turns_ms = [ns / 1e6 for ns in whole[TWIN]]
-        found["noise"] = ratio.as_dict() | {"of": base, "turns_ms": turns_ms}
+        found["noise"] = ratio.as_dict() | {"of": base, "turns_ms": whole[TWIN]}
     if OURS in whole:
-        ratios: dict[str, Ratio] = {
+        to_ours: dict[str, Ratio] = {
             name: paired_ratio(times, whole[OURS])
             for name, times in whole.items()
             if name not in (OURS, TWIN)
         }
-        found["ratios"] = {name: ratio.as_dict() for name, ratio in ratios.items()}
-        rivals = [name for name in RIVALS if name in ratios]
+        found["ratios"] = {name: ratio.as_dict() for name, ratio in to_ours.items()}
+        rivals = [name for name in RIVALS if name in to_ours]
         if rivals:
-            best = min(rivals, key=lambda name: ratios[name].ratio)
-            found["best"] = {"peer": best} | ratios[best].as_dict()
+            best = min(rivals, key=lambda name: to_ours[name].ratio)
+            found["best"] = {"peer": best} | to_ours[best].as_dict()
     return found
