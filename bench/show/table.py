@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-TITLES = {
-    "models": "Models",
-    "real": "Models with trained weights",
-    "operators": "Operators",
-    "call": "The cost of a call",
-    "eight": "the eight models",
-}
-OURS = "aoe"
-# Beyond this the interval of a ratio says "measure again" rather than anything of the participants.
-WIDE = 0.02
+from show import words
+from show.words import MISSING, OURS
+
+WIDTH = 110
+# A column of a screen has no room for whole names.
+FASTER = "faster of ORT, OV / aoe"
 
 Table = tuple[str, list[str], list[list[str]]]  # Title, heads, rows.
 
@@ -24,7 +21,7 @@ def line(row: dict[str, Any], participants: dict[str, Any]) -> str:
     parts = [
         f"{participants[name]['name']} {_time(entry)}" for name, entry in row["measured"].items()
     ]
-    best = f"; aoe {_ratio(row['best'])} of the best peer's speed" if "best" in row else ""
+    best = f"; {FASTER} {words.ratio(row['best'])}" if "best" in row else ""
     return f"    {', '.join(parts)}{best}; {row['rounds']} rounds"
 
 
@@ -34,14 +31,14 @@ def tables(results: dict[str, Any]) -> Iterable[Table]:
     for suite in dict.fromkeys(row["suite"] for row in rows):
         for threads in sorted({row["threads"] for row in rows if row["suite"] == suite}):
             some = [row for row in rows if row["suite"] == suite and row["threads"] == threads]
-            title = f"{TITLES[suite]}, {threads} thread{'s' if threads > 1 else ''}"
-            yield _suite(title, some, names)
-    yield _summary(results["summary"], names)
-    if any(_failures(rows, names)):
-        heads = ["case", "threads", "participant", "why"]
-        yield "Without a figure", heads, list(_failures(rows, names))
+            yield _suite(f"{words.TITLES[suite]}, {words.threads(threads)}", some, names)
+    if means := words.means(results):
+        yield _summary(means, names)
+    if failures := list(words.failures(rows, names)):
+        body = [[row["title"], str(row["threads"]), who, why] for row, who, why in failures]
+        yield "Without a figure", ["case", "threads", "participant", "why"], body
     if results["tuning"]:
-        yield _tuning(results["tuning"])
+        yield _tuning(results["tuning"], names)
 
 
 def text(results: dict[str, Any]) -> str:
@@ -62,99 +59,85 @@ def markdown(results: dict[str, Any]) -> str:
 def _head(results: dict[str, Any]) -> str:
     machine = results["machine"]
     peaks = "; ".join(
-        f"{threads} thread{'s' if threads != '1' else ''}: {peak['gflops']:.0f} GFLOP/s, "
-        f"{peak['gbps']:.0f} GB/s"
+        f"{words.threads(int(threads))}: {peak['gflops']:.0f} GFLOP/s, {peak['gbps']:.0f} GB/s"
         for threads, peak in machine["peak"].items()
     )
     versions = ", ".join(
         f"{entry['name']} {entry['version']}" + (f" ({entry['note']})" if entry.get("note") else "")
         for entry in results["participants"].values()
-        if entry.get("version")
+        if entry["version"]
     )
-    return (
+    said = ["Times are medians in ms.", words.RATIO_TEXT, words.NOISE_TEXT, words.ERROR_TEXT]
+    lines = [
         f"{results['date']}, {machine['processor']} ({machine['vector']}, {machine['cores']} cores)"
-        f", {machine['system']}\nMeasured peak: {peaks}\n{versions}\n"
-        "Times are medians in ms. A ratio is a peer's time over aoe's, above 1 where aoe is faster,"
-        " with its 99 % interval;\n~ marks one wider than 2 % each way. A/A is a second process of"
-        " one participant against the first. Errors are\nagainst double precision, as a part of the"
-        " largest output."
-    )
+        f", {machine['system']}",
+        f"Measured peak: {peaks or MISSING}",
+        versions,
+        textwrap.fill(" ".join(said), WIDTH),
+    ]
+    return "\n".join(lines)
 
 
 def _suite(title: str, rows: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
     present = [key for key in names if any(key in row["measured"] for row in rows)]
-    heads = ["case", *(names[key] for key in present), "aoe to best peer", "A/A"]
-    heads += ["error of aoe", "of peers"]
+    heads = ["case", *(names[key] for key in present), FASTER, "A/A", "error of aoe", "of peers"]
     body = []
     for row in rows:
         measured = row["measured"]
-        peers = [e for key, e in measured.items() if key != OURS and e.get("error") is not None]
+        errors = {key: e["error"] for key, e in measured.items() if e["status"] == "ok"}
+        ours = errors.pop(OURS, None)
+        bounds = [words.error(bound(errors.values())) for bound in (min, max) if errors]
         body.append(
             [
                 row["title"],
                 *(_time(measured[key]) if key in measured else "" for key in present),
-                _ratio(row.get("best")),
-                _ratio(row.get("noise")),
-                _error(measured.get(OURS, {}).get("error")),
-                "..".join(_error(bound(e["error"] for e in peers)) for bound in (min, max))
-                if peers
-                else "-",
+                words.ratio(row.get("best")),
+                words.ratio(row.get("noise")),
+                MISSING if ours is None else words.error(ours),
+                "..".join(bounds) or MISSING,
             ]
         )
     return title, heads, body
 
 
 def _summary(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
-    labels = names | {"best": "the best peer", "noise": "A/A"}
+    labels = {key: f"{name} / aoe" for key, name in names.items()}
+    labels |= {"best": FASTER, "noise": "A/A"}
     body = [
         [
-            TITLES[entry["suite"]],
+            words.TITLES[entry["suite"]],
             str(entry["threads"]),
             labels[entry["peer"]],
-            _ratio(entry),
+            words.ratio(entry),
             str(entry["rows"]),
         ]
         for entry in entries
     ]
-    heads = ["suite", "threads", "against", "ratio", "rows"]
-    return "Geometric means", heads, body
+    return "Geometric means", ["suite", "threads", "of", "ratio", "rows"], body
 
 
-def _failures(rows: Sequence[dict[str, Any]], names: dict[str, str]) -> Iterable[list[str]]:
-    for row in rows:
-        for key, entry in row["measured"].items():
-            if entry["status"] != "ok":
-                yield [row["title"], str(row["threads"]), names[key], entry["why"]]
-        if "noise_why" in row:
-            yield [row["title"], str(row["threads"]), "A/A", row["noise_why"]]
-
-
-def _tuning(entries: Sequence[dict[str, Any]]) -> Table:
+def _tuning(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
+    heads = ["operator", "tuner", "best ms (re-measured)", "as the tuner saw it", "seconds"]
+    heads += ["trials", "remark"]
     body = []
     for entry in entries:
-        points = entry.get("points") or []
-        best = f"{points[-1][1]:.3g}" if points else "-"
-        seconds = f"{entry['seconds']:.0f}" if entry.get("seconds") is not None else "-"
-        why = entry.get("why") or ""
-        body.append([entry["title"], entry["participant"], best, seconds, why])
-    return "Tuning", ["operator", "tuner", "best ms", "seconds", "remark"], body
+        # One that never started has neither.
+        spent = [f"{entry['seconds']:.0f}", str(entry["trials"])] if "seconds" in entry else []
+        times = [words.tuned_ms(entry), words.seen_by_tuner(entry)]
+        body.append(
+            [
+                entry["title"],
+                names[entry["participant"]],
+                *(MISSING if ms is None else words.digits(ms) for ms in times),
+                *(spent or [MISSING, MISSING]),
+                entry.get("why", ""),
+            ]
+        )
+    return "Tuning", heads, body
 
 
 def _time(entry: dict[str, Any]) -> str:
-    return f"{entry['median_ms']:.4g}" if entry["status"] == "ok" else "failed"
-
-
-def _ratio(entry: dict[str, Any] | None) -> str:
-    if not entry:
-        return "-"
-    ratio, low, high = entry["ratio"], entry["low"], entry["high"]
-    wide = max(high / ratio, ratio / low) - 1 > WIDE
-    digits = 3 if ratio >= 0.1 else 4
-    return f"{ratio:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]{'~' if wide else ''}"
-
-
-def _error(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0e}"
+    return words.digits(entry["median_ms"]) if entry["status"] == "ok" else entry["status"]
 
 
 def _plain(title: str, heads: list[str], rows: list[list[str]]) -> str:

@@ -22,7 +22,6 @@ from environments import Environments
 from models.zoo import ZooModel
 from onnx import TensorProto, helper
 from process import Failure, Process
-from show import table
 from summary import summarize
 
 HERE = Path(__file__).parent
@@ -352,44 +351,6 @@ def test_an_environment_that_cannot_be_installed_fails_once_and_says_where(tmp_p
     for _ in range(2):
         with pytest.raises(Failure, match=r"could not be installed \(log: .*impossible\.log\)"):
             made.python("impossible")
-
-
-# --- tables -----------------------------------------------------------------------------------
-
-
-def test_tables_say_who_failed_and_which_ratio_is_unsure():
-    row = {
-        "suite": "models",
-        "case": "resnet18",
-        "title": "ResNet-18",
-        "threads": 1,
-        "rounds": 9,
-        "measured": {
-            "aoe": {"status": "ok", "median_ms": 2.0, "error": 1e-7},
-            "openvino": {"status": "ok", "median_ms": 3.0, "error": 2e-7},
-            "iree": {"status": "failed", "why": "killed by SIGKILL, while timing"},
-        },
-        "best": {"peer": "openvino", "ratio": 1.5, "low": 1.4, "high": 1.6},
-        "noise": {"ratio": 1.0, "low": 0.99, "high": 1.01},
-    }
-    named = {
-        key: {"name": name, "version": "1", "note": None}
-        for key, name in [("aoe", "aoe"), ("openvino", "OpenVINO"), ("iree", "IREE")]
-    }
-    machine = {"processor": "P", "vector": "AVX2", "cores": 2, "system": "Debian", "peak": {}}
-    results = {
-        "date": "2026-01-01",
-        "machine": machine,
-        "participants": named,
-        "rows": [row],
-        "summary": [],
-        "tuning": [],
-    }
-    for shown in (table.text(results), table.markdown(results)):
-        assert "killed by SIGKILL, while timing" in shown
-        assert "1.500 [1.400, 1.600]~" in shown
-        assert "1.000 [0.990, 1.010]" in shown
-        assert "1.000 [0.990, 1.010]~" not in shown
 
 
 # --- the command ------------------------------------------------------------------------------

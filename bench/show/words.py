@@ -1,0 +1,81 @@
+"""The words and figures that the tables and the page share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+OURS = "aoe"
+TITLES = {
+    "models": "Models",
+    "eight": "The eight models",
+    "real": "Models with trained weights",
+    "operators": "Operators",
+    "call": "The cost of a call",
+}
+# The peers that run everything: the only ones that "the faster" is chosen from.
+FASTER = "faster of ONNX Runtime, OpenVINO"
+MISSING = "-"
+# Beyond this the interval of a ratio says "measure again" rather than anything of the participants.
+WIDE = 0.02
+RATIO_TEXT = (
+    "A ratio is the peer's time / the time of aoe, above 1 where aoe is faster, with its 99 % "
+    f"interval; ~ marks one wider than {100 * WIDE:g} % to a side."
+)
+NOISE_TEXT = "A/A: the time of a second process of one participant / that of the first."
+ERROR_TEXT = "An error (err) is against double precision, as a part of the largest output."
+
+
+def threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def digits(value: float) -> str:
+    """Three significant digits, without an exponent where a reader can do without."""
+    if value == 0 or 0.001 <= abs(value) < 100:
+        places = 2 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
+        return f"{value:.{places}f}" if abs(value) < 99.95 else f"{value:.0f}"
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.1e}"
+
+
+def ratio(entry: dict[str, Any] | None) -> str:
+    """Ratio [low, high]; with a mark if it is unsure."""
+    if entry is None:
+        return MISSING
+    middle, low, high = entry["ratio"], entry["low"], entry["high"]
+    places = 3 if 0.1 <= middle < 10 else max(0, 2 - math.floor(math.log10(middle)))
+    wide = max(high / middle, middle / low) - 1 > WIDE
+    texts = [f"{value:.{places}f}" for value in (middle, low, high)]
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]" + ("~" if wide else "")
+
+
+def error(value: float) -> str:
+    return f"{value:.1e}".replace("e-0", "e-")
+
+
+def failures(
+    rows: Sequence[dict[str, Any]], names: dict[str, str]
+) -> Iterable[tuple[dict[str, Any], str, str]]:
+    """The row, who has no figure in it, and why."""
+    for row in rows:
+        for key, entry in row["measured"].items():
+            if entry["status"] != "ok":
+                yield row, names[key], entry["why"]
+        if "noise_why" in row:
+            yield row, "A/A", row["noise_why"]
+
+
+def means(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """The summary; of the eight models only what is over all of them."""
+    return [e for e in results["summary"] if e["suite"] != "eight" or e["rows"] == 8]
+
+
+def tuned_ms(entry: dict[str, Any]) -> float | None:
+    """The time of the kernel that a tuner came to, measured again after the search."""
+    return entry["remeasured_ms"] if entry["status"] == "ok" else None
+
+
+def seen_by_tuner(entry: dict[str, Any]) -> float | None:
+    """The best time as the tuner itself measured it: the luckiest of many."""
+    return min((ms for _, ms in entry["points"]), default=None)

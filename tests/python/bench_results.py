@@ -1,0 +1,114 @@
+"""Results of the benchmark as bench/run.py writes them, for the tests of what is shown."""
+
+PEERS = {"aoe": "aoe", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "iree": "IREE"}
+TUNERS = {"tvm": "TVM"}
+# The first is far slower than aoe, of the second no difference is shown.
+RATIOS = {"onnxruntime": 0.01, "openvino": 1.0, "iree": 5.0}
+PEAK = {"gflops": 80.0, "gbps": 20.0}
+
+
+def ratio(value, width=0.01):
+    return {"ratio": value, "low": value * (1 - width), "high": value * (1 + width)}
+
+
+def time(ms):
+    return {
+        "status": "ok",
+        "load_s": 0.1,
+        "error": 2e-7,
+        "turns_ms": [ms] * 24,
+        "median_ms": ms,
+        "min_ms": 0.9 * ms,
+    }
+
+
+def row(suite, case, threads=1, **more):
+    ratios = {key: ratio(value) for key, value in RATIOS.items()}
+    return {
+        "suite": suite,
+        "case": case,
+        "title": f"Title of {case}",
+        "threads": threads,
+        "flops": 400_000_000,
+        "bytes": 1_000_000,
+        "rounds": 24,
+        "measured": {"aoe": time(10.0), **{key: time(10 * r) for key, r in RATIOS.items()}},
+        "noise": ratio(1.002) | {"of": "onnxruntime", "turns_ms": [0.1] * 24},
+        "ratios": ratios,
+        "best": {"peer": "onnxruntime", **ratios["onnxruntime"]},
+        **more,
+    }
+
+
+def failed(why):
+    return {"status": "failed", "why": why}
+
+
+def mean(suite, peer, value, rows, threads=1):
+    return {"suite": suite, "threads": threads, "peer": peer, "rows": rows, **ratio(value)}
+
+
+def tuned(case, **more):
+    """What became of TVM: it found 5 ms, which were 5.5 ms when measured again."""
+    return {
+        "case": case,
+        "title": f"Title of {case}",
+        "participant": "tvm",
+        "status": "ok",
+        "threads": 1,
+        "trials": 3,
+        "trials_asked": 3,
+        "seconds": 20.0,
+        "flops": 55_000_000,
+        "error": 1e-6,
+        "remeasured_ms": 5.5,
+        "points": [[1.0, 9.0], [2.0, 5.0], [9.0, 5.0]],
+        **more,
+    }
+
+
+def absent(case):
+    return {
+        "case": case,
+        "title": f"Title of {case}",
+        "participant": "aoe",
+        "status": "absent",
+        "why": "aoe cannot tune yet",
+        "threads": 1,
+        "flops": 55_000_000,
+        "points": [],
+    }
+
+
+def results(rows, summary=(), tuning=()):
+    named = PEERS | TUNERS
+    return {
+        "format": "aoe-bench 1",
+        "date": "2026-11-16T07:00:00Z",
+        "seconds": 1234.5,
+        "command": "bench/run.py --threads 1",
+        "quick": False,
+        "machine": {
+            "processor": "A Processor",
+            "cores": 2,
+            "vector": "AVX2",
+            "caches": {"L1d": "32 KiB", "L2": "512 KiB"},
+            "memory": "24 GB",
+            "system": "Debian, Linux 6",
+            "peak": {"1": dict(PEAK), "2": dict(PEAK)},
+        },
+        "participants": {
+            key: {
+                "name": name,
+                "version": f"7.{index}",
+                "settings": f"settings of {key}",
+                "documentation": [f"https://example.org/{key}"],
+                "note": None,
+            }
+            for index, (key, name) in enumerate(named.items())
+        },
+        "rows": list(rows),
+        "summary": list(summary),
+        "tuning": list(tuning),
+        "training": [],
+    }

@@ -1,0 +1,113 @@
+"""The tables of the benchmark, and the words they share with the page."""
+
+import pytest
+from bench_results import absent, failed, mean, ratio, results, row, tuned
+from show import table, words
+
+FASTER = "faster of ORT, OV / aoe"
+
+
+def shown(given):
+    """The tables by title: lists of rows, as cells by column."""
+    return {
+        title: [dict(zip(heads, cells, strict=True)) for cells in rows]
+        for title, heads, rows in table.tables(given)
+    }
+
+
+def test_a_row_has_times_ratios_and_errors():
+    [found] = shown(results([row("models", "m", 2)]))["Models, 2 threads"]
+    assert found == {
+        "case": "Title of m",
+        "aoe": "10.0",
+        "ONNX Runtime": "0.100",
+        "OpenVINO": "10.0",
+        "IREE": "50.0",
+        FASTER: "0.0100 [0.0099, 0.0101]",
+        "A/A": "1.002 [0.992, 1.012]",
+        "error of aoe": "2.0e-7",
+        "of peers": "2.0e-7..2.0e-7",
+    }
+
+
+def test_what_failed_has_no_figure_but_a_reason():
+    given = row("operators", "o", family="f", noise_why="second process of openvino: killed")
+    given["measured"] = {key: failed(f"why of {key}") for key in given["measured"]}
+    for part in ("noise", "ratios", "best"):
+        del given[part]
+    # Killed while timing: what it had measured does not count.
+    given["measured"]["iree"] |= {"median_ms": 1.0, "error": 1e-7}
+    found = shown(results([given]))
+    [line] = found["Operators, 1 thread"]
+    assert line["aoe"] == line["IREE"] == "failed"
+    assert line[FASTER] == line["A/A"] == line["error of aoe"] == line["of peers"] == "-"
+    reasons = {line["participant"]: line["why"] for line in found["Without a figure"]}
+    assert reasons["ONNX Runtime"] == "why of onnxruntime"
+    assert reasons["A/A"] == "second process of openvino: killed"
+
+
+def test_the_eight_are_summed_up_only_if_all_are_there():
+    summary = [mean("models", "best", 0.5, 9), mean("eight", "best", 0.4, 8)]
+    summary += [mean("eight", "iree", 0.3, 7), mean("models", "noise", 1.0, 9)]
+    found = shown(results([], summary))["Geometric means"]
+    assert [(line["suite"], line["of"], line["rows"]) for line in found] == [
+        ("Models", FASTER, "9"),
+        ("The eight models", FASTER, "8"),
+        ("Models", "A/A", "9"),
+    ]
+
+
+def test_a_tuner_s_result_is_the_one_measured_again():
+    wrong = tuned("wrong", status="failed", why="computes wrong values")
+    killed = tuned("killed", status="failed", why="killed", remeasured_ms=None, points=[])
+    given = results([], tuning=[tuned("gemm"), absent("gemm"), wrong, killed])
+    columns = ("tuner", "best ms (re-measured)", "as the tuner saw it", "seconds", "trials")
+    found = shown(given)["Tuning"]
+    assert [tuple(line[column] for column in (*columns, "remark")) for line in found] == [
+        ("TVM", "5.50", "5.00", "20", "3", ""),
+        ("aoe", "-", "-", "-", "-", "aoe cannot tune yet"),
+        ("TVM", "-", "5.00", "20", "3", "computes wrong values"),
+        ("TVM", "-", "-", "20", "3", "killed"),
+    ]
+
+
+def test_text_and_markdown_say_who_took_part():
+    given = results([row("models", "m")])
+    given["participants"]["iree"]["version"] = None
+    given["participants"]["aoe"]["note"] = "reference evaluator"
+    for text in (table.text(given), table.markdown(given)):
+        assert "aoe 7.0 (reference evaluator), ONNX Runtime 7.1, OpenVINO 7.2, TVM 7.4" in text
+        assert "1 thread: 80 GFLOP/s, 20 GB/s; 2 threads" in text
+
+
+def test_a_line_for_those_who_watch():
+    participants = results([])["participants"]
+    found = row("models", "m", measured={"aoe": row("models", "m")["measured"]["aoe"]})
+    expected = f"    aoe 10.0; {FASTER} 0.0100 [0.0099, 0.0101]; 24 rounds"
+    assert table.line(found, participants) == expected
+    del found["best"]
+    assert table.line(found, participants) == "    aoe 10.0; 24 rounds"
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (None, "-"),
+        (ratio(1.5, 0.019), "1.500 [1.472, 1.528]"),
+        (ratio(1.5, 0.03), "1.500 [1.455, 1.545]~"),
+        ({"ratio": 1.0, "low": 0.97, "high": 1.0}, "1.000 [0.970, 1.000]~"),
+        ({"ratio": 1.0, "low": 1.0, "high": 1.03}, "1.000 [1.000, 1.030]~"),
+        (ratio(0.00123), "0.00123 [0.00122, 0.00124]"),
+        (ratio(50.0), "50.0 [49.5, 50.5]"),
+    ],
+)
+def test_a_ratio_has_its_interval_and_a_mark_if_it_is_wide(entry, text):
+    assert words.ratio(entry) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0.00"), (0.0123, "0.0123"), (9.5, "9.50"), (99.96, "100"), (12345, "12,345")],
+)
+def test_three_digits(value, text):
+    assert words.digits(value) == text
