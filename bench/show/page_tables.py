@@ -78,10 +78,17 @@ def _ratio_cells(row: dict, names: dict[str, str]) -> list[Node]:
     """Against whom the row is compared, with what precision, in how many rounds."""
     best, noise = row.get("best"), row.get("noise")
     return [
-        tag("td", words.ratio(best), tag("small", names[best["peer"]]) if best else None),
-        tag("td", words.ratio(noise), tag("small", names[noise["of"]]) if noise else None),
+        _ratio_cell(best, names[best["peer"]] if best else ""),
+        _ratio_cell(noise, names[noise["of"]] if noise else ""),
         row["rounds"],
     ]
+
+
+def _ratio_cell(entry: dict | None, below: str) -> Markup:
+    """Where room is scarce, the interval stands below the ratio."""
+    middle, space, interval = words.ratio(entry).partition(" ")
+    bounds = tag("span", interval, class_="bounds")
+    return tag("td", middle, space, bounds, tag("small", below), class_="ratio")
 
 
 def _error(entry: dict) -> str:
@@ -154,10 +161,8 @@ def _pivot(entries: list[dict], labels: dict[str, str]) -> Markup:
 
 
 def _mean_cell(entry: dict | None) -> Markup:
-    if entry is None:
-        return tag("td", MISSING)
-    count = "1 case" if entry["rows"] == 1 else f"{entry['rows']} cases"
-    return tag("td", words.ratio(entry), tag("small", count))
+    count = entry["rows"] if entry else 0
+    return _ratio_cell(entry, {0: "", 1: "1 case"}.get(count, f"{count} cases"))
 
 
 def summary(results: dict, names: dict[str, str]) -> Node:
