@@ -32,7 +32,7 @@ ROOFLINE_TEXT = (
     "outputs). Above 100 %: the data stayed in a cache, which is faster than the memory, or the "
     "algorithm needs fewer operations than the definition counts, as Winograd's does."
 )
-NOISE_TEXT = (
+METHOD_TEXT = (
     "All participants of a row take turns in random order, in many short rounds. A ratio is the "
     "ratio of paired medians of these interleaved rounds; its 99 % interval comes from order "
     "statistics and so supposes no distribution. In an A/A row both sides are the same "
@@ -217,4 +217,4 @@ def _settings(results: dict) -> Markup:
 
 
 def _noise(results: dict) -> Markup:
-    return _section("noise", "Noise", tag("p", NOISE_TEXT), tables.noise(results))
+    return _section("noise", "Noise", tag("p", METHOD_TEXT), tables.noise(results))

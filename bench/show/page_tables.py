@@ -85,10 +85,10 @@ def _ratio_cells(row: dict, names: dict[str, str]) -> list[Node]:
 
 
 def _ratio_cell(entry: dict | None, below: str) -> Markup:
-    """Where room is scarce, the interval stands below the ratio."""
+    """The ratio, its interval below it, and what is said of both."""
     middle, space, interval = words.ratio(entry).partition(" ")
     bounds = tag("span", interval, class_="bounds")
-    return tag("td", middle, space, bounds, tag("small", below), class_="ratio")
+    return tag("td", middle, space, bounds, tag("small", below))
 
 
 def _error(entry: dict) -> str:
