@@ -108,8 +108,8 @@ def _head(results: dict) -> Markup:
 
 
 def _version(entry: dict) -> str:
-    """A participant that was not started has not told its version."""
-    return f"{entry['name']} {entry['version'] or '(not started)'}"
+    """With the version, which one that never started has not told."""
+    return " ".join(part for part in (entry["name"], entry["version"]) if part)
 
 
 def _peaks(peak: dict) -> str:

@@ -29,6 +29,7 @@ def row(suite, case, threads=1, **more):
         "case": case,
         "title": f"Title of {case}",
         "threads": threads,
+        "cpus": list(range(threads)),
         "flops": 400_000_000,
         "bytes": 1_000_000,
         "rounds": 24,

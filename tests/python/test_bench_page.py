@@ -125,6 +125,13 @@ def test_the_note_of_a_participant_is_at_the_head(results):
     assert words.index("reference evaluator") < words.index("Summary")
 
 
+def test_a_participant_that_never_started_has_settings_but_no_version(results):
+    results["participants"]["iree"]["version"] = None
+    found = words(results)
+    assert "OpenVINO 7.2, TVM 7.4" in found
+    assert "IREE settings of iree" in found
+
+
 def hostile(value):
     """The value with every text in it replaced, but for what the page looks up."""
     looked_up = {"suite", "participant", "peer", "of", "status", "format"}
