@@ -36,10 +36,11 @@ def rank_of_bound(n: int) -> int:
 
 def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
     """The median ratio of pairs, with an interval that assumes nothing of their distribution."""
-    return _median(a / b for a, b in zip(numerators, denominators, strict=True))
+    return median(a / b for a, b in zip(numerators, denominators, strict=True))
 
 
-def _median(values: Iterable[float]) -> Ratio:
+def median(values: Iterable[float]) -> Ratio:
+    """Of ratios that are independent of each other."""
     ratios = sorted(values)
     if len(ratios) < FEWEST_PAIRS:
         raise ValueError(f"{len(ratios)} pairs are too few for an interval; {FEWEST_PAIRS} are not")
@@ -51,7 +52,7 @@ def _median(values: Iterable[float]) -> Ratio:
 def geometric_mean(rows: Sequence[Sequence[float]], seed: int = 0, draws: int = 4000) -> Ratio:
     """Of the median ratio of each row; the interval by drawing each row's pairs again."""
     if len(rows) == 1:  # Drawing again covers too little with one row of few pairs.
-        return _median(rows[0])
+        return median(rows[0])
     random = np.random.default_rng(seed)
     logs = [np.log(np.asarray(row)) for row in rows]
     middle = np.mean([np.median(row) for row in logs])

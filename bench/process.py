@@ -73,7 +73,7 @@ class Process:
             raise Failure(self._death(doing)) from None
         answer = json.loads(self._line(doing, seconds))
         if "failed" in answer:
-            raise Failure(f"{_first_line(answer['failed'])}, while {doing} (log: {self._log})")
+            raise Failure(f"{_short(answer['failed'])}, while {doing} (log: {self._log})")
         return answer
 
     def pause(self) -> None:
@@ -127,6 +127,6 @@ def undisturbed_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(INFLUENCES)}
 
 
-def _first_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[0][:300] if lines else "unknown error"
+def _short(text: str) -> str:
+    """The first lines: compilers go on with pages of their representation."""
+    return " ".join(text.split("\n")[:4]).strip()[:300] or "unknown error"

@@ -10,8 +10,9 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-# Of the largest output. Whoever is beyond it computes something else, or in another precision.
-MOST_ERROR = 1e-4
+# Of the largest output. Whoever is beyond it computes something else, or in another precision: f16
+# rounds a single number by up to 4.9e-4.
+MOST_ERROR = 4e-4
 
 # (operator, input) that the standard gives float alone, whatever the data are.
 _ALWAYS_FLOAT = {("Resize", 2), ("Upsample", 1)}

@@ -90,6 +90,8 @@ def main() -> int:
 
     def keep(entry: dict[str, Any]) -> None:
         results["tuning"].append(entry)
+        if entry.get("version"):
+            results["participants"][entry["participant"]]["version"] = entry["version"]
         _save(results, start, options.json)
 
     operators_to_tune = _to_tune(options)
@@ -98,7 +100,7 @@ def main() -> int:
         tuning.run(operators_to_tune, options.trials, 1, bench.environments, folder, keep)
     results["summary"] = summarize(results["rows"])
     _save(results, start, options.json)
-    options.page.write_text(page.render(results))
+    options.page.write_text(page.render(results), encoding="utf-8")
     print()
     print(table.text(results))
     print(f"\nResults: {options.json}\nPage:    {options.page}")

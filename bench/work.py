@@ -98,11 +98,15 @@ def infer(
 
 
 def with_static_shapes(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> onnx.ModelProto:
-    """The model for inputs of these shapes: every engine may prepare for them."""
+    """The model for inputs of these shapes: every engine may prepare for them.
+
+    A model with branches stays as it is: the shapes need not fit the branches that are not taken.
+    """
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     weights = {tensor.name for tensor in fixed.graph.initializer}
-    if all(_static(v) for v in fixed.graph.input if v.name not in weights):
+    static = all(_static(v) for v in fixed.graph.input if v.name not in weights)
+    if static or any(a.HasField("g") for node in fixed.graph.node for a in node.attribute):
         return fixed
     for value in fixed.graph.input:
         if value.name in inputs:
@@ -115,7 +119,7 @@ def with_static_shapes(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray])
     for value in fixed.graph.output:
         for dim in value.type.tensor_type.shape.dim:
             dim.Clear()
-    return onnx.shape_inference.infer_shapes(fixed, data_prop=True)
+    return fixed
 
 
 def _static(value: onnx.ValueInfoProto) -> bool:

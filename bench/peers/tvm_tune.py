@@ -8,6 +8,7 @@ improvement and for the end of every batch, {"seconds", "trials", "best_ms"}, an
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import os
 import sys
@@ -218,7 +219,13 @@ def main() -> None:
         lines = str(problem).strip().splitlines() or [type(problem).__name__]
         progress.write(failed=lines[-1].strip()[:200])
         sys.exit(1)
-    progress.write(done=True, trials=progress.trials, error=error, remeasured_ms=remeasured_ms)
+    progress.write(
+        done=True,
+        trials=progress.trials,
+        error=error,
+        remeasured_ms=remeasured_ms,
+        version=importlib.metadata.version(PACKAGE),
+    )
 
 
 if __name__ == "__main__":

@@ -180,4 +180,4 @@ def noise(results: dict) -> Markup:
     entries = [entry for entry in words.means(results) if entry["peer"] == "noise"]
     if not entries:
         return tag("p", "This file has no A/A ratios.")
-    return _pivot(entries, {"noise": "A/A, geometric mean"})
+    return _pivot(entries, {"noise": "A/A, median of the rows"})

@@ -102,7 +102,7 @@ def _suite(title: str, rows: Sequence[dict[str, Any]], names: dict[str, str]) ->
 
 def _summary(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
     labels = {key: f"{name} / aoe" for key, name in names.items()}
-    labels |= {"best": FASTER, "noise": "A/A"}
+    labels |= {"best": FASTER, "noise": "A/A (median)"}
     body = [
         [
             words.TITLES[entry["suite"]],

@@ -104,6 +104,7 @@ def entry(participant: str, task: Task, outcome: Outcome) -> dict[str, Any]:
         "flops": flops(task.case),
         "error": error,
         "remeasured_ms": outcome.result.get("remeasured_ms"),
+        "version": outcome.result.get("version"),
         "points": outcome.points,
     }
     return {**made, "why": why} if why else made

@@ -316,6 +316,20 @@ def test_summaries_are_of_the_rows_they_name():
     }
 
 
+def test_the_noise_of_a_summary_is_that_between_processes():
+    # Each row's two processes differ by their own small amount, which rounds do not show.
+    rows = []
+    for number, factor in enumerate(np.exp(np.random.default_rng(5).normal(scale=0.02, size=30))):
+        measured = entries(aoe=[1.0] * 40)
+        noise = one_row.ratios(measured | entries(twin=[factor] * 40), base="aoe")
+        case = {"suite": "operators", "case": str(number), "threads": 1, "measured": measured}
+        rows.append(case | noise)
+    (summary,) = summarize(rows)
+    assert summary["peer"] == "noise"
+    assert summary["low"] < 1 < summary["high"]
+    assert summary["high"] - summary["low"] > 0.01
+
+
 def test_what_a_participant_prints_is_not_taken_for_an_answer(row):
     assert row("chatting")["measured"]["chatting"]["status"] == "ok"
 
