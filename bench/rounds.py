@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from intervals import FEWEST_PAIRS
 from process import SECONDS_TO_LOAD, Failure, Process
 
 TURN_NS = 12_000_000
@@ -14,6 +15,7 @@ TURN_NS = 12_000_000
 LONGEST_TURN_NS = 200_000_000
 FEWEST_ROUNDS = 12  # From here on the interval leaves out the extremes.
 MOST_ROUNDS = 200
+LONG_ROUND_S = 5  # Of these the fewest have to do that give an interval at all.
 # The first call of a turn pays for what others left in the caches, so it is not counted; a call as
 # long as this reaches its own steady state in its first part.
 LONG_CALL_NS = 1_000_000_000
@@ -32,20 +34,23 @@ class Turns:
 def measure(
     processes: Mapping[str, Process], length: float, fewest: int, seed: int
 ) -> dict[str, Turns]:
-    """As many rounds as `length` seconds allow, but `fewest`; who fails is left behind."""
+    """As many rounds as `length` seconds allow, but `fewest`; who fails is left behind.
+
+    Everybody has run once before.
+    """
     turns = {name: Turns() for name in processes}
     expected = {}
     for name, process in processes.items():
         try:
-            first = min(_turn(process, 0, warm=False, seconds=SECONDS_TO_LOAD))
-            expected[name] = min(first, *_turn(process, TURN_NS, False, seconds=SECONDS_TO_LOAD))
+            expected[name] = min(_turn(process, TURN_NS, warm=False, seconds=SECONDS_TO_LOAD))
         except Failure as failure:
             turns[name].failure = str(failure)
         process.pause()
     order = random.Random(seed)
     turn = int(np.clip(max(expected.values(), default=0) / 10, TURN_NS, LONGEST_TURN_NS))
     a_round = sum(max(call * 1.5, turn * 1.3) for call in expected.values()) / 1e9
-    for _ in range(int(np.clip(length / max(a_round, 1e-3), fewest, MOST_ROUNDS))):
+    least = fewest if a_round < LONG_ROUND_S else FEWEST_PAIRS
+    for _ in range(int(np.clip(length / max(a_round, 1e-3), least, MOST_ROUNDS))):
         names = [name for name in expected if turns[name].failure is None]
         order.shuffle(names)
         for name in names:

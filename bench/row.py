@@ -81,19 +81,12 @@ class Bench:
             os.sched_setaffinity(0, free)
         for name, turn in turns.items():
             _add_times(started[name], turn)
-        row = {
-            "suite": case.suite,
-            "case": case.zoo.name,
-            "title": case.zoo.title,
-            "threads": threads,
-            "cpus": list(cpus),
+        row = _head(case.suite, case.zoo, cpus, case.family) | {
             "flops": case.flops,
             "bytes": case.bytes,
             "rounds": max((len(turn.medians_ns) for turn in turns.values()), default=0),
             "measured": {name: started[name] for name in names},
         }
-        if case.family:
-            row["family"] = case.family
         return row | ratios(started, base)
 
     def _start(
@@ -132,6 +125,26 @@ class Bench:
         processes[key] = process
         print(f"{key} {loaded['seconds']:.1f} s", end="  ", flush=True)
         return {"status": "ok", "load_s": loaded["seconds"], "error": error}
+
+
+def failed_row(
+    suite: str, zoo: ZooModel, cpus: Sequence[int], family: str | None, why: dict[str, str]
+) -> dict[str, Any]:
+    """The row of a case that nobody could be measured on."""
+    measured = {name: {"status": "failed", "why": text} for name, text in why.items()}
+    nothing = {"flops": None, "bytes": None, "rounds": 0, "measured": measured}
+    return _head(suite, zoo, cpus, family) | nothing
+
+
+def _head(suite: str, zoo: ZooModel, cpus: Sequence[int], family: str | None) -> dict[str, Any]:
+    head = {
+        "suite": suite,
+        "case": zoo.name,
+        "title": zoo.title,
+        "threads": len(cpus),
+        "cpus": list(cpus),
+    }
+    return head | {"family": family} if family else head
 
 
 def _checked(process: Process, file: Path, expected: dict[str, np.ndarray]) -> float:

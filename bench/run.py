@@ -15,7 +15,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from operators.cases import IDENTITY, operators
 from peers import tvm_tune
 from report import FORMAT
 from rounds import FEWEST_ROUNDS
-from row import OURS, RIVALS, Bench, Case
+from row import OURS, RIVALS, Bench, Case, failed_row
 from show import page, table
 from summary import summarize
 from tuning import suite as tuning
@@ -47,64 +47,94 @@ PARTICIPANTS = (OURS, *RIVALS, "pytorch_eager", "pytorch_compile", "iree")
 SECONDS = {"models": 20, "real": 8, "operators": 4, "call": 4}
 QUICK_SECONDS = 4
 
+Chosen = tuple[str, zoo.ZooModel, str | None]  # suite, model, family of operators
+
 
 def main() -> int:
     options = _options()
     participants = {name: importlib.import_module(f"peers.{name}") for name in PARTICIPANTS}
     names = _participants(options, participants)
     cases = _cases(options)
+    to_tune = _to_tune(options)
     if options.list:
         for suite, model, family in cases:
             print(f"{suite:10} {model.name:28} {model.title}{f' ({family})' if family else ''}")
-        for name in _to_tune(options):
+        for name in to_tune:
             print(f"{'tuning':10} {name}")
         return 0
     cores = machine.cores()
-    threads_wanted = options.threads or [count for count in THREADS if count <= len(cores)]
-    if max(threads_wanted) > len(cores):
-        _refuse(f"--threads: {max(threads_wanted)}, but there are {len(cores)} cores to run on")
-    # As an exception, so that what was started is ended too.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    start = time.monotonic()
-    bench = Bench(
-        Environments(options.work / "environments"), participants, options.work, versions={}
-    )
-    tuners = {"tvm": tvm_tune} if "tuning" in options.suites else {}
+    options.threads = options.threads or [count for count in THREADS if count <= len(cores)]
+    if max(options.threads) > len(cores):
+        _refuse(f"--threads: {max(options.threads)}, but there are {len(cores)} cores to run on")
+    for path in (options.json, options.page):
+        _check_writable(path)
+    tuners = {"tvm": tvm_tune} if to_tune else {}
     results = _head(participants | tuners, options)
+    environments = Environments(options.work / "environments")
+    bench = Bench(environments, participants, options.work, versions={})
+    save = functools.partial(_save, results, time.monotonic(), options.json)
+    # As an exception, so that what was started is ended too.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        _measure(bench, names, cases, cores, options, results, save)
+        if to_tune:
+            _tune(to_tune, environments, options, results, save)
+        ended = 0
+    except KeyboardInterrupt:
+        print("\nInterrupted: what follows is what was measured so far.", flush=True)
+        ended = 130
+    results["summary"] = summarize(results["rows"])
+    save()
+    options.page.write_text(page.render(results), encoding="utf-8")
+    print(f"\n{table.text(results)}\n\nResults: {options.json}\nPage:    {options.page}")
+    return ended
+
+
+def _measure(
+    bench: Bench,
+    names: Sequence[str],
+    cases: Sequence[Chosen],
+    cores: Sequence[int],
+    options: argparse.Namespace,
+    results: dict[str, Any],
+    save: Callable[[], None],
+) -> None:
     peak = machine.Peak(options.work)
-    rows = [(entry, threads) for entry in cases for threads in threads_wanted]
+    rows = [(chosen, threads) for chosen in cases for threads in options.threads]
     for number, ((suite, model, family), threads) in enumerate(rows, 1):
+        print(f"[{number}/{len(rows)}] {model.title}, {_threads(threads)}", flush=True)
         cpus = cores[:threads]
         peak.look(cpus, results["machine"]["peak"])
         seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS[suite])
         fewest = FEWEST_PAIRS if options.quick else FEWEST_ROUNDS
-        case = _write(options.work / "cases", suite, model, family)
         running = [name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS)]
-        print(f"[{number}/{len(rows)}] {model.title}, {_threads(threads)}", flush=True)
-        row = bench.row(case, running, cpus, seconds, fewest)
+        try:
+            case = _write(options.work / "cases", suite, model, family)
+            row = bench.row(case, running, cpus, seconds, fewest)
+        except Exception as error:  # Whatever one case suffers from, the others are measured.
+            why = f"the case cannot be prepared: {type(error).__name__}: {error}"
+            row = failed_row(suite, model, cpus, family, dict.fromkeys(running, why))
         print(table.line(row, results["participants"]), flush=True)
         results["rows"].append(row)
         for name, version in bench.versions.items():
             results["participants"][name]["version"] = version
-        _save(results, start, options.json)
+        save()
 
+
+def _tune(
+    names: Sequence[str],
+    environments: Environments,
+    options: argparse.Namespace,
+    results: dict[str, Any],
+    save: Callable[[], None],
+) -> None:
     def keep(entry: dict[str, Any]) -> None:
         results["tuning"].append(entry)
         if entry.get("version"):
             results["participants"][entry["participant"]]["version"] = entry["version"]
-        _save(results, start, options.json)
+        save()
 
-    operators_to_tune = _to_tune(options)
-    if operators_to_tune:
-        folder = options.work / "tuning"
-        tuning.run(operators_to_tune, options.trials, 1, bench.environments, folder, keep)
-    results["summary"] = summarize(results["rows"])
-    _save(results, start, options.json)
-    options.page.write_text(page.render(results), encoding="utf-8")
-    print()
-    print(table.text(results))
-    print(f"\nResults: {options.json}\nPage:    {options.page}")
-    return 0
+    tuning.run(names, options.trials, 1, environments, options.work / "tuning", keep)
 
 
 def _options() -> argparse.Namespace:
@@ -116,6 +146,12 @@ def _options() -> argparse.Namespace:
             raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers above 0")
         return [int(part) for part in names(text)]
 
+    def count(text: str) -> int:
+        found = numbers(text)
+        if len(found) != 1:
+            raise argparse.ArgumentTypeError(f"{text!r} is not one number above 0")
+        return found[0]
+
     parser = argparse.ArgumentParser(description=__doc__)
     build = ROOT / "build" / "bench"
     add = parser.add_argument
@@ -125,8 +161,8 @@ def _options() -> argparse.Namespace:
     add("--peers", type=names, default=None, help="onnxruntime, openvino, pytorch, iree; all")
     add("--threads", type=numbers, default=None, help="numbers of threads (1,2)")
     add("--quick", action="store_true", help=f"at least {QUICK_SECONDS} s a row: a first look")
-    add("--seconds", type=float, help="of measuring for each row: longer narrows the intervals")
-    add("--trials", type=int, default=256, help="of each operator in the tuning suite (256)")
+    add("--seconds", type=count, help="of measuring for each row: longer narrows the intervals")
+    add("--trials", type=count, default=256, help="of each operator in the tuning suite (256)")
     add("--json", type=Path, default=build / "results.json", help="where the results go")
     add("--page", type=Path, default=build / "results.html", help="where the page goes")
     add("--work", type=Path, default=build, help="for models, environments and logs")
@@ -162,15 +198,15 @@ def _participants(options: argparse.Namespace, modules: dict[str, Any]) -> list[
     ]
 
 
-def _cases(options: argparse.Namespace) -> list[tuple[str, zoo.ZooModel, str | None]]:
-    """Suite, model and family of operators of everything that was asked for."""
+def _cases(options: argparse.Namespace) -> list[Chosen]:
+    """Everything that was asked for."""
     models = zoo.ZOO
     cases = operators()
     for name in options.models:
         _known("--models", name, list(models))
     for name in options.operators:
         _known("--operators", name, list(cases))
-    found: list[tuple[str, zoo.ZooModel, str | None]] = []
+    found: list[Chosen] = []
     for name, model in models.items():
         if name in (options.models or models):
             found.append(("real" if model.real else "models", model, None))
@@ -218,10 +254,19 @@ def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str
 
 def _save(results: dict[str, Any], start: float, path: Path) -> None:
     results["seconds"] = time.monotonic() - start
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(results, indent=1))
     partial.replace(path)
+
+
+def _check_writable(path: Path) -> None:
+    """Now rather than after an hour of measuring."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a"):
+            pass
+    except OSError as error:
+        _refuse(f"{path} cannot be written: {error.strerror}")
 
 
 def _known(option: str, name: str, known: Sequence[str]) -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 from bench_results import absent, failed, mean, ratio, results, row, tuned
-from show import table, words
+from models.zoo import ZooModel
+from row import failed_row
+from show import page, table, words
 
 FASTER = "faster of ORT, OV / aoe"
 
@@ -111,3 +113,12 @@ def test_a_ratio_has_its_interval_and_a_mark_if_it_is_wide(entry, text):
 )
 def test_three_digits(value, text):
     assert words.digits(value) == text
+
+
+def test_a_case_that_cannot_be_prepared_is_a_row():
+    model = ZooModel("m", "A model", bytes, lambda random: {}, real=True)
+    empty = failed_row("real", model, [1], None, {"aoe": "no such package"})
+    given = results([empty])
+    assert "no such package" in table.text(given)
+    assert table.line(empty, given["participants"]).strip().startswith("aoe failed")
+    assert "no such package" in page.render(given)
