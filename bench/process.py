@@ -89,7 +89,8 @@ class Process:
     def close(self) -> None:
         self._signal(signal.SIGKILL)
         self._process.wait()
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # A question that was never read.
+            self._process.stdin.close()
         self._process.stdout.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 

@@ -92,7 +92,7 @@ def _head(results: dict) -> Markup:
     }
     pairs = [[tag("dt", term), tag("dd", fact)] for term, fact in facts.items()]
     notes = [
-        tag("p", tag("strong", f"In this file {entry['name']} is: {note}."), class_="note")
+        tag("p", tag("strong", f"The rows of {entry['name']} are of its {note}."), class_="note")
         for entry in participants
         if (note := entry.get("note"))
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,6 +13,8 @@ from show.words import MISSING, OURS
 WIDTH = 110
 # A column of a screen has no room for whole names.
 FASTER = "faster of ORT, OV / aoe"
+
+LOG = re.compile(r" \(log: [^)]*\)")
 
 Table = tuple[str, list[str], list[list[str]]]  # Title, heads, rows.
 
@@ -46,11 +49,13 @@ def text(results: dict[str, Any]) -> str:
 
 
 def markdown(results: dict[str, Any]) -> str:
+    """For a document that others read: without the names of log files on this machine."""
     parts = [_head(results)]
     for title, heads, rows in tables(results):
         cells = [heads, ["---"] * len(heads), *rows]
         body = "\n".join(
-            "| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in cells
+            "| " + " | ".join(LOG.sub("", c).replace("|", "\\|") for c in row) + " |"
+            for row in cells
         )
         parts.append(f"### {title}\n\n{body}")
     return "\n\n".join(parts)

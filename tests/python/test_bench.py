@@ -22,7 +22,7 @@ import row as one_row
 from environments import Environments
 from models.zoo import ZooModel
 from onnx import TensorProto, helper
-from process import Failure, Process
+from process import WORKER, Failure, Process
 from summary import summarize
 
 HERE = Path(__file__).parent
@@ -357,6 +357,22 @@ def test_a_paused_participant_dies_with_the_benchmark(tmp_path):
     while stat.exists() and state_of(stat) != "Z":
         assert time.monotonic() < end, "it is still there"
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_participant_killed_between_its_turns_is_a_failure(tmp_path, monkeypatch, paused):
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    np.savez(tmp_path / "x.npz", x=np.zeros(1))
+    process = Process([sys.executable, str(WORKER), "fakes.right", str(CPU)], tmp_path / "log")
+    inputs = str(tmp_path / "x.npz")
+    process.ask("loading", 60, do="load", model="", inputs=inputs, threads=1)
+    if paused:
+        process.pause()
+    os.kill(process._process.pid, signal.SIGKILL)
+    process._process.wait()
+    with pytest.raises(Failure, match="killed by SIGKILL, while timing"):
+        process.ask("timing", 60, do="time", nanoseconds=0, warm=False)
+    process.close()
 
 
 def test_an_environment_that_cannot_be_installed_fails_once_and_says_where(tmp_path, monkeypatch):
