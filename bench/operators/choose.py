@@ -35,7 +35,7 @@ BYTES_PER_S = 10e9
 # Leaves 200 us to a core that is half as fast again.
 SHORTEST_S = 300e-6
 # Caches are several times faster than the nominal memory.
-LEAST_TRAFFIC = 8_000_000
+LEAST_TRAFFIC = 16_000_000
 
 # A workload with less than this part of its family's largest share takes no turn.
 NEGLIGIBLE = 0.1

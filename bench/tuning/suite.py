@@ -30,12 +30,12 @@ OPERATORS = (
     "conv3x3_256_14x14",
     "conv1x1_256to1024_14x14",
     "conv3x3_s2_64to128_56x56",
-    "depthwise3x3_144_56x56_b4",
+    "depthwise3x3_144_56x56_b8",
     "stem7x7_s2_3to64_224x224",
     "matmul_128x768x768",
     "matmul_128x3072x768",
     "batched_matmul_12_of_197x64x197",
-    "softmax_16x3x197x197",
+    "softmax_32x3x197x197",
 )
 
 # Generous: on a busy core MetaSchedule needs some 1.5 s for a trial.
