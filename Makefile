@@ -80,7 +80,7 @@ test: build $(VENV)/.models
 	echo "make test: all tests passed"
 
 # Each option of bench/run.py is a variable here: make bench MODELS=resnet18 QUICK=1
-BENCH_LISTS = SUITES MODELS OPERATORS PEERS THREADS SECONDS TRIALS
+BENCH_LISTS = SUITES MODELS OPERATORS PEERS THREADS SECONDS TRIALS JSON PAGE
 lower = $(shell echo $(1) | tr A-Z a-z)
 bench: build $(VENV)/.models
 	@$(VENV)/bin/python bench/run.py $(if $(QUICK),--quick) \

@@ -33,7 +33,7 @@ class Environments:
         wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
         if stamp.exists() and stamp.read_text() == wanted:
             return python
-        print(f"Installing {name} into {home}", flush=True)
+        print(f"installing {name} into {home}", end="  ", flush=True)
         shutil.rmtree(home, ignore_errors=True)
         home.parent.mkdir(parents=True, exist_ok=True)
         log = self._folder / f"{name}.log"

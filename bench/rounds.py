@@ -50,7 +50,9 @@ def measure(
     turn = int(np.clip(max(expected.values(), default=0) / 10, TURN_NS, LONGEST_TURN_NS))
     a_round = sum(max(call * 1.5, turn * 1.3) for call in expected.values()) / 1e9
     least = fewest if a_round < LONG_ROUND_S else FEWEST_PAIRS
-    for _ in range(int(np.clip(length / max(a_round, 1e-3), least, MOST_ROUNDS))):
+    count = int(np.clip(length / max(a_round, 1e-3), least, MOST_ROUNDS))
+    print(f"measuring {count} rounds, about {count * a_round:.0f} s", flush=True)
+    for _ in range(count):
         names = [name for name in expected if turns[name].failure is None]
         order.shuffle(names)
         for name in names:

@@ -72,13 +72,12 @@ class Bench:
             base = next((name for name in (*RIVALS, *names) if name in processes), None)
             if base:
                 started[TWIN] = self._start(base, TWIN, case, cpus, expected, processes)
-            print("measuring", flush=True)
             seed = zlib.crc32(f"{case.zoo.name} {threads}".encode())
             turns = measure(processes, seconds, fewest, seed)
         finally:
+            os.sched_setaffinity(0, free)
             for process in processes.values():
                 process.close()
-            os.sched_setaffinity(0, free)
         for name, turn in turns.items():
             _add_times(started[name], turn)
         row = _head(case.suite, case.zoo, cpus, case.family) | {
@@ -123,7 +122,8 @@ class Bench:
                 process.close()
             return {"status": "failed", "why": str(failure)}
         processes[key] = process
-        print(f"{key} {loaded['seconds']:.1f} s", end="  ", flush=True)
+        shown = f"{participant} again (A/A)" if key == TWIN else participant
+        print(f"{shown} {loaded['seconds']:.1f} s", end="  ", flush=True)
         return {"status": "ok", "load_s": loaded["seconds"], "error": error}
 
 

@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
 
+import aoe
 import machine
 import numpy as np
 import onnx
@@ -74,7 +75,7 @@ def main() -> int:
     bench = Bench(environments, participants, options.work, versions={})
     save = functools.partial(_save, results, time.monotonic(), options.json)
     # As an exception, so that what was started is ended too.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         _measure(bench, names, cases, cores, options, results, save)
         if to_tune:
@@ -87,7 +88,12 @@ def main() -> int:
     save()
     options.page.write_text(page.render(results), encoding="utf-8")
     print(f"\n{table.text(results)}\n\nResults: {options.json}\nPage:    {options.page}")
-    return ended
+    figures = [e for row in results["rows"] for e in row["measured"].values()] + results["tuning"]
+    return ended or int(all(entry["status"] != "ok" for entry in figures))
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def _measure(
@@ -156,7 +162,7 @@ def _options() -> argparse.Namespace:
     build = ROOT / "build" / "bench"
     add = parser.add_argument
     add("--suites", type=names, default=None, help=f"of {', '.join(SUITES)}")
-    add("--models", type=names, default=[], help="only these, trained ones included")
+    add("--models", type=names, default=[], help="only these, or files of your own: model.onnx")
     add("--operators", type=names, default=[], help="only these")
     add("--peers", type=names, default=None, help="onnxruntime, openvino, pytorch, iree; all")
     add("--threads", type=numbers, default=None, help="numbers of threads (1,2)")
@@ -202,12 +208,13 @@ def _cases(options: argparse.Namespace) -> list[Chosen]:
     """Everything that was asked for."""
     models = zoo.ZOO
     cases = operators()
+    own = {name: _own_model(Path(name)) for name in options.models if name.endswith(".onnx")}
     for name in options.models:
-        _known("--models", name, list(models))
+        _known("--models", name, [*models, *own])
     for name in options.operators:
         _known("--operators", name, list(cases))
     found: list[Chosen] = []
-    for name, model in models.items():
+    for name, model in (models | own).items():
         if name in (options.models or models):
             found.append(("real" if model.real else "models", model, None))
     for name, case in cases.items():
@@ -215,6 +222,32 @@ def _cases(options: argparse.Namespace) -> list[Chosen]:
             found.append(("operators", case.model, case.family))
     found.append(("call", IDENTITY, None))
     return [entry for entry in found if entry[0] in options.suites]
+
+
+def _own_model(path: Path) -> zoo.ZooModel:
+    """A model of the user's, with random inputs."""
+    try:
+        inputs = aoe.load(path).inputs
+    except aoe.Error as error:
+        _refuse(f"--models: {error}")
+    for info in inputs:
+        known = info.shape is not None and all(isinstance(dim, int) for dim in info.shape)
+        if not known or info.dtype not in ("float32", "int32", "int64", "bool"):
+            _refuse(
+                f"--models: {path}: the input {info.name!r} is {info.dtype}{info.shape}; "
+                "inputs must have fixed shapes, and be float32, int32, int64 or bool"
+            )
+
+    def random_inputs(random: np.random.Generator) -> zoo.Inputs:
+        return {
+            info.name: random.standard_normal(info.shape, dtype=np.float32)
+            if info.dtype == "float32"
+            # So that indices stay in range.
+            else random.integers(0, 2, size=info.shape).astype(info.dtype)
+            for info in inputs
+        }
+
+    return zoo.ZooModel(path.stem, path.name, path.read_bytes, random_inputs, real=True)
 
 
 @functools.cache  # For each number of threads the same files; some take most of a minute to make.

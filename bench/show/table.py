@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ WIDTH = 110
 # A column of a screen has no room for whole names.
 FASTER = "faster of ORT, OV / aoe"
 
+# Of an A/A interval, its upper by its lower end.
+BUSY = 1.2
 LOG = re.compile(r" \(log: [^)]*\)")
 
 Table = tuple[str, list[str], list[list[str]]]  # Title, heads, rows.
@@ -25,7 +28,7 @@ def line(row: dict[str, Any], participants: dict[str, Any]) -> str:
         f"{participants[name]['name']} {_time(entry)}" for name, entry in row["measured"].items()
     ]
     best = f"; {FASTER} {words.ratio(row['best'])}" if "best" in row else ""
-    return f"    {', '.join(parts)}{best}; {row['rounds']} rounds"
+    return f"    ms: {', '.join(parts)}{best}"
 
 
 def tables(results: dict[str, Any]) -> Iterable[Table]:
@@ -44,8 +47,24 @@ def tables(results: dict[str, Any]) -> Iterable[Table]:
         yield _tuning(results["tuning"], names)
 
 
+def _warning(results: dict[str, Any]) -> list[str]:
+    """A sentence where the A/A comparisons say that the machine had other things to do."""
+    widths = [
+        row["noise"]["high"] / row["noise"]["low"] for row in results["rows"] if "noise" in row
+    ]
+    if not widths or statistics.median(widths) < BUSY:
+        return []
+    width = statistics.median(widths) - 1
+    return [
+        f"NOISY: the A/A intervals, of one program against itself, are {width:.0%} wide (median). "
+        "Leave the machine alone, or measure longer."
+    ]
+
+
 def text(results: dict[str, Any]) -> str:
-    return "\n\n".join([_head(results), *(_plain(*table) for table in tables(results))])
+    return "\n\n".join(
+        [_head(results), *_warning(results), *(_plain(*table) for table in tables(results))]
+    )
 
 
 def markdown(results: dict[str, Any]) -> str:

@@ -413,6 +413,16 @@ def test_bad_options_are_refused(options, why):
     assert why in result.stderr
 
 
+def test_a_model_of_ones_own(tmp_path):
+    (tmp_path / "mine.onnx").write_bytes(negation())
+    listed = command("--models", str(tmp_path / "mine.onnx"), "--list").stdout
+    assert listed.split()[:2] == ["real", "mine"]
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    refused = command("--models", str(tmp_path / "broken.onnx"), "--list")
+    assert refused.returncode == 2
+    assert "broken.onnx" in refused.stderr
+
+
 def test_list_shows_what_is_asked_for():
     lines = command("--models", "resnet18,magika", "--list").stdout.splitlines()
     assert [line.split()[:2] for line in lines] == [["models", "resnet18"], ["real", "magika"]]

@@ -85,10 +85,10 @@ def test_text_and_markdown_say_who_took_part():
 def test_a_line_for_those_who_watch():
     participants = results([])["participants"]
     found = row("models", "m", measured={"aoe": row("models", "m")["measured"]["aoe"]})
-    expected = f"    aoe 10.0; {FASTER} 0.0100 [0.0099, 0.0101]; 24 rounds"
+    expected = f"    ms: aoe 10.0; {FASTER} 0.0100 [0.0099, 0.0101]"
     assert table.line(found, participants) == expected
     del found["best"]
-    assert table.line(found, participants) == "    aoe 10.0; 24 rounds"
+    assert table.line(found, participants) == "    ms: aoe 10.0"
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,11 @@ def test_a_case_that_cannot_be_prepared_is_a_row():
     empty = failed_row("real", model, [1], None, {"aoe": "no such package"})
     given = results([empty])
     assert "no such package" in table.text(given)
-    assert table.line(empty, given["participants"]).strip().startswith("aoe failed")
+    assert table.line(empty, given["participants"]).strip() == "ms: aoe failed"
     assert "no such package" in page.render(given)
+
+
+@pytest.mark.parametrize(("width", "noisy"), [(0.01, False), (0.3, True)])
+def test_a_busy_machine_is_named(width, noisy):
+    given = results([row("models", "m", noise=ratio(1.0, width))])
+    assert ("NOISY" in table.text(given)) == noisy
