@@ -31,7 +31,7 @@ class Environments:
         home = self._folder / name
         python, stamp = home / "bin" / "python", home / "installed"
         wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
-        if stamp.exists() and stamp.read_text() == wanted:
+        if python.exists() and stamp.exists() and stamp.read_text() == wanted:
             return python
         print(f"installing {name} into {home}", end="  ", flush=True)
         shutil.rmtree(home, ignore_errors=True)

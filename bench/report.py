@@ -36,9 +36,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--page", type=Path, help="where the page goes")
     options = parser.parse_args(arguments)
     results = read(options.results)
-    print(table.markdown(results) if options.markdown else table.text(results))
+    try:
+        shown = table.markdown(results) if options.markdown else table.text(results)
+        drawn = page.render(results)
+    except (KeyError, TypeError) as error:
+        raise SystemExit(f"report.py: {options.results} is not whole: {error!r}") from None
+    print(shown)
     if options.page:
-        options.page.write_text(page.render(results), encoding="utf-8")
+        try:
+            options.page.write_text(drawn, encoding="utf-8")
+        except OSError as error:
+            raise SystemExit(f"report.py: {options.page}: {error.strerror}") from None
 
 
 if __name__ == "__main__":

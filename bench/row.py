@@ -117,7 +117,7 @@ class Bench:
             self.versions[participant] = loaded["version"]
             error = _checked(process, self.work / f"{key}.npz", expected)
             process.pause()
-        except Failure as failure:
+        except (Failure, OSError, ValueError) as failure:
             if process:
                 process.close()
             return {"status": "failed", "why": str(failure)}

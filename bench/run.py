@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import fcntl
 import functools
 import importlib
 import json
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
@@ -63,12 +64,16 @@ def main() -> int:
         for name in to_tune:
             print(f"{'tuning':10} {name}")
         return 0
+    if not cases and not to_tune:
+        _refuse("there is nothing to measure: --suites and --models or --operators leave nothing")
     cores = machine.cores()
     options.threads = options.threads or [count for count in THREADS if count <= len(cores)]
     if max(options.threads) > len(cores):
         _refuse(f"--threads: {max(options.threads)}, but there are {len(cores)} cores to run on")
-    for path in (options.json, options.page):
+    for path in (options.json, options.page, options.work / "lock"):
         _check_writable(path)
+    if not _lock(options.work / "lock"):
+        _refuse(f"another run measures with the folder {options.work}: wait for it, or give --work")
     tuners = {"tvm": tvm_tune} if to_tune else {}
     results = _head(participants | tuners, options)
     environments = Environments(options.work / "environments")
@@ -86,7 +91,8 @@ def main() -> int:
         ended = 130
     results["summary"] = summarize(results["rows"])
     save()
-    options.page.write_text(page.render(results), encoding="utf-8")
+    if results["rows"] or results["tuning"]:
+        options.page.write_text(page.render(results), encoding="utf-8")
     print(f"\n{table.text(results)}\n\nResults: {options.json}\nPage:    {options.page}")
     figures = [e for row in results["rows"] for e in row["measured"].values()] + results["tuning"]
     return ended or int(all(entry["status"] != "ok" for entry in figures))
@@ -148,9 +154,11 @@ def _options() -> argparse.Namespace:
         return [part.strip() for part in text.split(",") if part.strip()]
 
     def numbers(text: str) -> list[int]:
-        if not all(part.isdigit() and int(part) > 0 for part in names(text)):
+        if not all(
+            part.isascii() and part.isdigit() and 0 < int(part) < 10**6 for part in names(text)
+        ):
             raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers above 0")
-        return [int(part) for part in names(text)]
+        return list(dict.fromkeys(int(part) for part in names(text)))
 
     def count(text: str) -> int:
         found = numbers(text)
@@ -179,6 +187,12 @@ def _options() -> argparse.Namespace:
         options.suites = named or list(UNLESS_ASKED)
     for suite in options.suites:
         _known("--suites", suite, SUITES)
+    if options.models and not {"models", "real"} & set(options.suites):
+        _refuse("--models names some, but --suites has neither models nor real")
+    if options.operators and not {"operators", "tuning"} & set(options.suites):
+        _refuse("--operators names some, but --suites has neither operators nor tuning")
+    if options.json == options.page:
+        _refuse("--json and --page are the same file")
     return options
 
 
@@ -287,9 +301,27 @@ def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str
 
 def _save(results: dict[str, Any], start: float, path: Path) -> None:
     results["seconds"] = time.monotonic() - start
+    if not results["rows"] and not results["tuning"]:
+        return  # What an earlier run left there is worth more.
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(results, indent=1))
-    partial.replace(path)
+    try:
+        partial.write_text(json.dumps(results, indent=1))
+        partial.replace(path)
+    except OSError as error:
+        print(f"{path} cannot be written: {error.strerror}", flush=True)
+
+
+# Open as long as this process lives, and locked.
+_LOCKS: list[TextIO] = []
+
+
+def _lock(path: Path) -> bool:
+    _LOCKS.append(path.open("w"))
+    try:
+        fcntl.flock(_LOCKS[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _check_writable(path: Path) -> None:

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from process import undisturbed_environment
+
 # Between two looks at the process; also how long its end can go unnoticed.
 POLL_SECONDS = 0.2
 # What a process that has ended may still have in its pipe arrives in less than this.
@@ -107,7 +109,7 @@ def follow(
                 text=True,
                 errors="replace",
                 cwd=log.parent,
-                env={**os.environ, **(environment or {})},
+                env=undisturbed_environment() | (environment or {}),
                 start_new_session=True,
             )
         except OSError as problem:

@@ -15,6 +15,7 @@ import environments
 import intervals
 import numpy as np
 import onnx
+import process
 import pytest
 import reference
 import rounds
@@ -152,10 +153,17 @@ def negation() -> bytes:
     return helper.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString()
 
 
+def find_fakes(monkeypatch):
+    """The fakes are on the path of workers, which else take no path from outside."""
+    kept = tuple(name for name in process.INFLUENCES if name != "PYTHON")
+    monkeypatch.setattr(process, "INFLUENCES", kept)
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+
+
 @pytest.fixture
 def row(tmp_path, monkeypatch):
     """Measures y = -x with the named fakes beside aoe."""
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    find_fakes(monkeypatch)
     monkeypatch.setattr(rounds, "TURN_NS", 100_000)
     zoo = ZooModel("negation", "Negation", negation, lambda random: {}, real=False)
     case = one_row.Case(zoo, "models", tmp_path / "n.onnx", tmp_path / "n.npz", 6, 48)
@@ -215,9 +223,9 @@ def test_everybody_is_pinned_warmed_and_stopped_between_turns(row, tmp_path, mon
     stopped = []
     pause = Process.pause
 
-    def watched(process):
-        pause(process)
-        stat = Path(f"/proc/{process._process.pid}/stat")
+    def watched(worker):
+        pause(worker)
+        stat = Path(f"/proc/{worker._process.pid}/stat")
         end = time.monotonic() + 10
         while state_of(stat) != "T" and time.monotonic() < end:
             time.sleep(0.001)
@@ -340,14 +348,16 @@ def test_a_paused_participant_dies_with_the_benchmark(tmp_path):
         import os, sys
         from pathlib import Path
         sys.path.insert(0, {str(ROOT / "bench")!r})
+        import process
         from process import WORKER, Process
+        process.INFLUENCES = ()
         command = [sys.executable, str(WORKER), "fakes.right", "{CPU}"]
         os.environ["PYTHONPATH"] = {str(HERE)!r}
-        process = Process(command, Path({str(tmp_path / "log")!r}))
+        worker = Process(command, Path({str(tmp_path / "log")!r}))
         inputs = {str(tmp_path / "x.npz")!r}
-        process.ask("loading", 60, do="load", model="", inputs=inputs, threads=1)
-        process.pause()
-        print(process._process.pid, flush=True)
+        worker.ask("loading", 60, do="load", model="", inputs=inputs, threads=1)
+        worker.pause()
+        print(worker._process.pid, flush=True)
         os._exit(1)
     """
     np.savez(tmp_path / "x.npz", x=np.zeros(1))
@@ -361,18 +371,18 @@ def test_a_paused_participant_dies_with_the_benchmark(tmp_path):
 
 @pytest.mark.parametrize("paused", [False, True])
 def test_a_participant_killed_between_its_turns_is_a_failure(tmp_path, monkeypatch, paused):
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    find_fakes(monkeypatch)
     np.savez(tmp_path / "x.npz", x=np.zeros(1))
-    process = Process([sys.executable, str(WORKER), "fakes.right", str(CPU)], tmp_path / "log")
+    worker = Process([sys.executable, str(WORKER), "fakes.right", str(CPU)], tmp_path / "log")
     inputs = str(tmp_path / "x.npz")
-    process.ask("loading", 60, do="load", model="", inputs=inputs, threads=1)
+    worker.ask("loading", 60, do="load", model="", inputs=inputs, threads=1)
     if paused:
-        process.pause()
-    os.kill(process._process.pid, signal.SIGKILL)
-    process._process.wait()
+        worker.pause()
+    os.kill(worker._process.pid, signal.SIGKILL)
+    worker._process.wait()
     with pytest.raises(Failure, match="killed by SIGKILL, while timing"):
-        process.ask("timing", 60, do="time", nanoseconds=0, warm=False)
-    process.close()
+        worker.ask("timing", 60, do="time", nanoseconds=0, warm=False)
+    worker.close()
 
 
 def test_an_environment_that_cannot_be_installed_fails_once_and_says_where(tmp_path, monkeypatch):
@@ -403,6 +413,9 @@ def command(*options: str) -> subprocess.CompletedProcess:
         (["--seconds", "0"], "'0' is not a"),
         (["--trials", "-5"], "'-5' is not a"),
         (["--json", "/dev/null/results.json"], "/dev/null/results.json cannot be written"),
+        (["--suites", ","], "there is nothing to measure"),
+        (["--suites", "call", "--models", "minilm"], "--suites has neither models nor real"),
+        (["--json", "x", "--page", "x"], "--json and --page are the same file"),
         (["--threads", "1000"], "--threads: 1000, but there are"),
         (["--suites", "tuning", "--operators", "max_pool"], "--operators: there is no 'max_pool'"),
     ],
@@ -441,14 +454,14 @@ def test_list_shows_what_is_asked_for():
 def test_an_interrupted_run_keeps_what_it_has(tmp_path):
     program = [sys.executable, "-u", ROOT / "bench" / "run.py", "--suites", "call,operators"]
     places = ["--json", tmp_path / "r.json", "--page", tmp_path / "r.html", "--work", tmp_path]
-    options = ["--operators", "conv3x3_64_56x56", "--peers", ",", "--threads", "1,1,1,1,1,1"]
-    process = subprocess.Popen([*program, *places, *options], stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
+    options = ["--operators", "conv3x3_64_56x56", "--peers", ",", "--threads", "1"]
+    run = subprocess.Popen([*program, *places, *options], stdout=subprocess.PIPE, text=True)
+    for line in run.stdout:
         if line.startswith("[2/"):
-            process.send_signal(signal.SIGTERM)
+            run.send_signal(signal.SIGTERM)
             break
-    rest = process.stdout.read()
-    assert process.wait() == 130
+    rest = run.stdout.read()
+    assert run.wait() == 130
     assert "Interrupted" in rest
     assert len(json.loads((tmp_path / "r.json").read_text())["rows"]) == 1
     assert "Convolution 3x3" in (tmp_path / "r.html").read_text()
