@@ -124,9 +124,13 @@ class Process:
         return f"exited with code {code}, while {doing} (log: {self._log})"
 
     def _signal(self, number: signal.Signals) -> None:
-        # One that has ended says so at the next question.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
+        signal_group(self._process, number)
+
+
+def signal_group(process: subprocess.Popen, number: signal.Signals) -> None:
+    """To the process and those that it started. One that has ended is left in peace."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def undisturbed_environment() -> dict[str, str]:

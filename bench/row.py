@@ -14,13 +14,11 @@ import numpy as np
 from environments import Environments
 from intervals import FEWEST_PAIRS, Ratio, paired_ratio
 from models.zoo import ZooModel
+from peers import OURS, RIVALS
 from process import SECONDS_TO_LOAD, WORKER, Failure, Process
 from reference import MOST_ERROR, error_against, outputs_in_double
 from rounds import FEWEST_ROUNDS, Turns, measure
 
-OURS = "aoe"
-# The peers that are asked to run everything: each row is judged by the faster one of them.
-RIVALS = ("onnxruntime", "openvino")
 # A second process of a participant, for the A/A comparison.
 TWIN = "twin"
 

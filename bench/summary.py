@@ -7,7 +7,7 @@ from typing import Any
 
 from intervals import FEWEST_PAIRS, Ratio, geometric_mean, median
 from models.zoo import THE_EIGHT
-from row import OURS
+from peers import OURS
 
 EIGHT = frozenset(THE_EIGHT)
 

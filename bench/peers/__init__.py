@@ -2,3 +2,7 @@
 
 The constants of a module can be read without the peer's package, which `load` imports.
 """
+
+OURS = "aoe"
+# The peers that are asked to run everything: each row is judged by the faster one of them.
+RIVALS = ("onnxruntime", "openvino")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
@@ -144,22 +145,36 @@ def _suite(results: dict, suite: str, names: dict[str, str], styles: dict) -> Ma
     compared = {key for row in rows for key in row.get("ratios", {})}
     peers = {key: name for key, name in names.items() if key in compared}
     axis = plots.ratio_axis(rows)
-    figures, figures_text = [], []
-    for threads, group in _by_threads(rows):
-        heading = tag("h3", words.threads(threads))
-        plot = plots.ratio_plot(group, axis, peers, styles)
-        figures.append(tag("div", heading, plot, tables.failures(group, names)))
-        figures_text += [heading, tables.cases(group, used, unit)]
     return _section(
         suite,
         title,
         tag("p", text),
         tag("p", PLOT_TEXT, class_="dim"),
         plots.legend(peers, styles),
-        tag("div", figures, class_="pair"),
-        figures_text,
-        tag("p", tables.CASES_TEXT, class_="dim"),
+        _figures(
+            rows,
+            names,
+            lambda threads, group: plots.ratio_plot(group, axis, peers, styles),
+            lambda group: tables.cases(group, used, unit),
+        ),
     )
+
+
+def _figures(
+    rows: list[dict],
+    names: dict[str, str],
+    plot: Callable[[int, list[dict]], Node],
+    table: Callable[[list[dict]], Node],
+) -> list[Node]:
+    """For each number of threads a plot with those who failed, then the figures as a table."""
+    plots_shown, tables_shown = [], []
+    for threads, group in _by_threads(rows):
+        heading = tag("h3", words.threads(threads))
+        failed = tables.failures(group, names)
+        plots_shown.append(tag("div", heading, plot(threads, group), failed))
+        tables_shown += [heading, table(group)]
+    explained = tag("p", tables.CASES_TEXT, class_="dim")
+    return [tag("div", plots_shown, class_="pair"), tables_shown, explained]
 
 
 def _operators(results: dict, names: dict[str, str], styles: dict) -> Markup:
@@ -167,20 +182,17 @@ def _operators(results: dict, names: dict[str, str], styles: dict) -> Markup:
     if not rows:
         return _section("operators", title, tag("p", "This file has no such measurements."))
     used, peak = _used(rows, names), results["machine"]["peak"]
-    figures, figures_text = [], []
-    for threads, group in _by_threads(rows):
-        heading = tag("h3", words.threads(threads))
-        plot = plots.share_plot(group, peak[str(threads)], used, styles)
-        figures.append(tag("div", heading, plot, tables.failures(group, names)))
-        figures_text += [heading, tables.operators(group, used)]
     return _section(
         "operators",
         f"{title}: share of the attainable roofline",
         tag("p", ROOFLINE_TEXT, class_="dim"),
         plots.legend(used, styles),
-        tag("div", figures, class_="pair"),
-        figures_text,
-        tag("p", tables.CASES_TEXT, class_="dim"),
+        _figures(
+            rows,
+            names,
+            lambda threads, group: plots.share_plot(group, peak[str(threads)], used, styles),
+            lambda group: tables.operators(group, used),
+        ),
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby, pairwise
 
+from peers import OURS
+
 from show import words
 from show.svg import Axis, Markup, Node, band, join, line, log_axis, mark, tag, text
-from show.words import OURS
 
 LANE = 11  # Pixels from one participant's line to the next.
 AXIS_HEIGHT = 18

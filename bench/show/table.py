@@ -8,8 +8,10 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from peers import OURS
+
 from show import words
-from show.words import MISSING, OURS
+from show.words import MISSING
 
 WIDTH = 110
 # A column of a screen has no room for whole names.

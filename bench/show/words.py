@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-OURS = "aoe"
 TITLES = {
     "models": "Models",
     "eight": "The eight models",

@@ -7,10 +7,8 @@ Whatever else happens to the process, the points that came before are kept.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 import queue
 import signal
 import subprocess
@@ -21,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from process import undisturbed_environment
+from process import signal_group, undisturbed_environment
 
 # Between two looks at the process; also how long its end can go unnoticed.
 POLL_SECONDS = 0.2
@@ -72,12 +70,6 @@ def ending(code: int) -> str:
     return f"ended with exit code {code} and without a result"
 
 
-def end_group(process: subprocess.Popen) -> None:
-    """Ends the process and those that it started, which are of its group."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def read_lines(stream, lines: queue.Queue[str | None]) -> None:
     for line in stream:
         lines.put(line)
@@ -121,7 +113,7 @@ def follow(
     try:
         listen(process, lines, outcome, lambda: clock() - start, deadline, on_progress)
     finally:
-        end_group(process)
+        signal_group(process, signal.SIGKILL)
         code = process.wait()
         reader.join(DRAIN_SECONDS)
     outcome.seconds = clock() - start

@@ -1,0 +1,151 @@
+"""What the command line of bench/run.py asks for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import aoe
+import numpy as np
+from models import zoo
+from operators.cases import IDENTITY, operators
+from peers import OURS, RIVALS
+from tuning import suite as tuning
+
+SUITES = ("models", "real", "operators", "call", "tuning")
+THREADS = (1, 2)
+UNLESS_ASKED = ("models", "real", "operators", "call")
+PARTICIPANTS = (OURS, *RIVALS, "pytorch_eager", "pytorch_compile", "iree")
+QUICK_SECONDS = 4
+
+Chosen = tuple[str, zoo.ZooModel, str | None]  # suite, model, family of operators
+
+
+def read_options() -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return [part.strip() for part in text.split(",") if part.strip()]
+
+    def numbers(text: str) -> list[int]:
+        if not all(
+            part.isascii() and part.isdigit() and 0 < int(part) < 10**6 for part in names(text)
+        ):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers above 0")
+        return list(dict.fromkeys(int(part) for part in names(text)))
+
+    def count(text: str) -> int:
+        found = numbers(text)
+        if len(found) != 1:
+            raise argparse.ArgumentTypeError(f"{text!r} is not one number above 0")
+        return found[0]
+
+    parser = argparse.ArgumentParser(
+        prog="bench/run.py", description="Measures aoe and its peers side by side."
+    )
+    build = Path(__file__).resolve().parents[1] / "build" / "bench"
+    add = parser.add_argument
+    add("--suites", type=names, default=None, help=f"of {', '.join(SUITES)}")
+    add("--models", type=names, default=[], help="only these, or files of your own: model.onnx")
+    add("--operators", type=names, default=[], help="only these")
+    add("--peers", type=names, default=None, help="onnxruntime, openvino, pytorch, iree; all")
+    add("--threads", type=numbers, default=None, help="numbers of threads (1,2)")
+    add("--quick", action="store_true", help=f"at least {QUICK_SECONDS} s a row: a first look")
+    add("--seconds", type=count, help="of measuring for each row: longer narrows the intervals")
+    add("--trials", type=count, default=256, help="of each operator in the tuning suite (256)")
+    add("--json", type=Path, default=build / "results.json", help="where the results go")
+    add("--page", type=Path, default=build / "results.html", help="where the page goes")
+    add("--work", type=Path, default=build, help="for models, environments and logs")
+    add("--list", action="store_true", help="show what would be measured, and end")
+    options = parser.parse_args()
+    if options.suites is None:
+        named = ["models", "real"] * bool(options.models) + ["operators"] * bool(options.operators)
+        options.suites = named or list(UNLESS_ASKED)
+    for suite in options.suites:
+        require_known("--suites", suite, SUITES)
+    if options.models and not {"models", "real"} & set(options.suites):
+        refuse("--models names some, but --suites has neither models nor real")
+    if options.operators and not {"operators", "tuning"} & set(options.suites):
+        refuse("--operators names some, but --suites has neither operators nor tuning")
+    if options.json == options.page:
+        refuse("--json and --page are the same file")
+    return options
+
+
+def operators_to_tune(options: argparse.Namespace) -> list[str]:
+    if "tuning" not in options.suites:
+        return []
+    for name in options.operators:
+        require_known("--operators", name, tuning.OPERATORS)
+    return options.operators or list(tuning.OPERATORS)
+
+
+def chosen_participants(options: argparse.Namespace, modules: dict[str, Any]) -> list[str]:
+    if options.peers is None:
+        return list(PARTICIPANTS)
+    known = {name for name in PARTICIPANTS if name != OURS}
+    known |= {modules[name].ENVIRONMENT for name in known}
+    for peer in options.peers:
+        require_known("--peers", peer, sorted(known))
+    return [
+        name
+        for name in PARTICIPANTS
+        if name == OURS or {name, modules[name].ENVIRONMENT} & set(options.peers)
+    ]
+
+
+def chosen_cases(options: argparse.Namespace) -> list[Chosen]:
+    """Everything that was asked for."""
+    models = zoo.ZOO
+    cases = operators()
+    own = {name: _own_model(Path(name)) for name in options.models if name.endswith(".onnx")}
+    for name in options.models:
+        require_known("--models", name, [*models, *own])
+    for name in options.operators:
+        require_known("--operators", name, list(cases))
+    found: list[Chosen] = []
+    for name, model in (models | own).items():
+        if name in (options.models or models):
+            found.append(("real" if model.real else "models", model, None))
+    for name, case in cases.items():
+        if name in (options.operators or cases):
+            found.append(("operators", case.model, case.family))
+    found.append(("call", IDENTITY, None))
+    return [entry for entry in found if entry[0] in options.suites]
+
+
+def _own_model(path: Path) -> zoo.ZooModel:
+    """A model of the user's, with random inputs."""
+    try:
+        inputs = aoe.load(path).inputs
+    except aoe.Error as error:
+        refuse(f"--models: {error}")
+    for info in inputs:
+        known = info.shape is not None and all(isinstance(dim, int) for dim in info.shape)
+        if not known or info.dtype not in ("float32", "int32", "int64", "bool"):
+            refuse(
+                f"--models: {path}: the input {info.name!r} is {info.dtype}{info.shape}; "
+                "inputs must have fixed shapes, and be float32, int32, int64 or bool"
+            )
+
+    def random_inputs(random: np.random.Generator) -> zoo.Inputs:
+        return {
+            info.name: random.standard_normal(info.shape, dtype=np.float32)
+            if info.dtype == "float32"
+            # So that indices stay in range.
+            else random.integers(0, 2, size=info.shape).astype(info.dtype)
+            for info in inputs
+        }
+
+    return zoo.ZooModel(path.stem, path.name, path.read_bytes, random_inputs, real=True)
+
+
+def require_known(option: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        refuse(f"{option}: there is no {name!r}; there are {', '.join(known)}")
+
+
+def refuse(why: str) -> None:
+    print(f"bench/run.py: {why}", file=sys.stderr)
+    raise SystemExit(2)
