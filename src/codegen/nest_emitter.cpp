@@ -1,0 +1,479 @@
+#include "codegen/nest_emitter.h"
+
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "codegen/point_emitter.h"
+#include "expr/rewrite.h"
+
+// How a nest becomes a function: the outer points, for each of them the loops of every stage, at the
+// core of each loop a block of vectors whose accumulators are values, never memory.
+
+namespace aoe {
+namespace {
+
+// Iterations of inner reductions written out one after the other: small windows, whose positions
+// become constants, but no more code than this.
+constexpr int64_t kUnrolledTaps = 32;
+constexpr int64_t kUnrolledBodies = 256;
+
+using Carried = std::vector<llvm::Value*>;
+
+class LoopEmitter {
+ public:
+  LoopEmitter(FunctionBuilder& function, Elements& elements, PointEmitter& points,
+              const Device& device, const Loop& loop)
+      : function_(function),
+        elements_(elements),
+        points_(points),
+        device_(device),
+        loop_(loop),
+        policy_(loop.policy) {}
+
+  // `at` holds the outer axes; the ranged axis, if any, goes over `range`.
+  void emit(std::vector<AxisAt> at, int ranged_axis, std::array<llvm::Value*, 2> range) {
+    const size_t outer = at.size();
+    at.resize(loop_.extents.size());
+    ranged_axis_ = ranged_axis;
+    range_ = range;
+    unrolled_from_ = unrolled_reductions();
+    Carried none;
+    output_loops(at, outer, none);
+  }
+
+ private:
+  // The points that one pass over the reduction computes: blocks x vectors.
+  struct Body {
+    int blocks = 1;
+    int vectors = 1;
+    int valid_last = 0;  // lanes of the last vector
+  };
+
+  bool is_vector(size_t axis) const { return static_cast<int>(axis) == policy_.vector_axis; }
+  bool is_block(size_t axis) const { return static_cast<int>(axis) == policy_.block_axis; }
+  bool reduces_lanes() const {
+    return policy_.vector_axis >= 0 && loop_.is_reduced(static_cast<size_t>(policy_.vector_axis));
+  }
+  size_t components() const { return loop_.reducer ? loop_.reducer->size() : 0; }
+
+  // The first reduced axis that is unrolled, with all after it.
+  size_t unrolled_reductions() const {
+    int64_t bodies = std::max(1, policy_.unroll * policy_.block);
+    int64_t taps = 1;
+    size_t first = loop_.extents.size();
+    while (first > loop_.out_rank) {
+      const int64_t extent = loop_.extents[first - 1];
+      if (is_vector(first - 1) || taps * extent > kUnrolledTaps ||
+          taps * extent * bodies > kUnrolledBodies) {
+        break;
+      }
+      taps *= extent;
+      --first;
+    }
+    return first;
+  }
+
+  void output_loops(std::vector<AxisAt>& at, size_t axis, Carried& none) {
+    if (axis == loop_.out_rank) {
+      block_loops(at);
+      return;
+    }
+    if (is_vector(axis) || is_block(axis)) {
+      output_loops(at, axis + 1, none);
+      return;
+    }
+    const auto body = [&](llvm::Value* i) {
+      at[axis] = {.base = i};
+      output_loops(at, axis + 1, none);
+    };
+    if (static_cast<int>(axis) == ranged_axis_) function_.loop(range_[0], range_[1], 1, none, body);
+    else function_.loop(loop_.extents[axis], 1, none, body);
+  }
+
+  void block_loops(std::vector<AxisAt>& at) {
+    if (policy_.block_axis < 0) {
+      vector_loops(at, 1);
+      return;
+    }
+    const auto axis = static_cast<size_t>(policy_.block_axis);
+    const int64_t extent = loop_.extents[axis];
+    const int64_t whole = extent / policy_.block * policy_.block;
+    Carried none;
+    function_.loop(whole, policy_.block, none, [&](llvm::Value* i) {
+      at[axis] = {.base = i};
+      vector_loops(at, policy_.block);
+    });
+    const bool transposes = policy_.block == policy_.lanes && policy_.lanes > 1;
+    if (transposes && extent - whole > 1) {
+      function_.loop(function_.index(whole), function_.index(extent), 1, none,
+                     [&](llvm::Value* i) {
+                       at[axis] = {.base = i};
+                       vector_loops(at, 1);
+                     });
+    } else if (whole < extent) {
+      at[axis] = {.offset = whole};
+      vector_loops(at, static_cast<int>(extent - whole));
+    }
+  }
+
+  void vector_loops(std::vector<AxisAt>& at, int blocks) {
+    if (policy_.vector_axis < 0 || reduces_lanes()) {
+      body(at, {.blocks = blocks, .vectors = 1, .valid_last = 1});
+      return;
+    }
+    const auto axis = static_cast<size_t>(policy_.vector_axis);
+    each_vectors(loop_.extents[axis], no_carried_, [&](llvm::Value* base, int64_t offset, Body b) {
+      at[axis] = {.base = base, .offset = offset, .lanes = true};
+      b.blocks = blocks;
+      body(at, b);
+    });
+  }
+
+  // Covers an extent with vectors, `unroll` at a time; the last may be a partial one.
+  template <typename Fn>
+  void each_vectors(int64_t extent, Carried& carried, const Fn& fn) {
+    const int64_t lanes = policy_.lanes;
+    const int64_t vectors = ceil_div(extent, lanes);
+    const int valid = static_cast<int>(extent - (vectors - 1) * lanes);
+    const bool partial = valid < lanes;
+    int64_t rounds = vectors / policy_.unroll;
+    int64_t rest = vectors - rounds * policy_.unroll;
+    if (rest == 0 && partial) {
+      --rounds;
+      rest = policy_.unroll;
+    }
+    const int64_t step = policy_.unroll * lanes;
+    if (rounds > 0) {
+      const Body whole{1, policy_.unroll, static_cast<int>(lanes)};
+      if (rounds == 1) {
+        fn(nullptr, 0, whole);
+      } else {
+        function_.loop(function_.index(0), function_.index(rounds * step), step, carried,
+                       [&](llvm::Value* i) { fn(i, 0, whole); });
+      }
+    }
+    if (rest > 0) fn(nullptr, rounds * step, Body{1, static_cast<int>(rest), valid});
+  }
+
+  // --- one body ---------------------------------------------------------------------------------
+
+  int lanes() const { return policy_.vector_axis < 0 ? 1 : policy_.lanes; }
+
+  Point point_at(const std::vector<AxisAt>& at, const Body& body, int block, int vector) const {
+    Point point;
+    point.at = at;
+    point.lanes = lanes();
+    point.valid = vector == body.vectors - 1 ? body.valid_last : lanes();
+    if (policy_.block_axis >= 0) point.at[static_cast<size_t>(policy_.block_axis)].offset += block;
+    if (policy_.vector_axis >= 0) {
+      point.at[static_cast<size_t>(policy_.vector_axis)].offset += int64_t{vector} * lanes();
+    }
+    return point;
+  }
+
+  // Accumulators of one point, at the identity.
+  void add_identities(Carried& accumulators, int width) {
+    for (const Expr& identity : loop_.reducer->identity) {
+      const bool small = is_float(identity.dtype()) && identity.dtype() != DType::f64;
+      const Expr wide =
+          small ? Expr::constant(DType::f32, identity->number) : identity;
+      accumulators.push_back(elements_.splat(elements_.constant(wide, 1), width));
+    }
+  }
+
+  void body(std::vector<AxisAt>& at, const Body& body) {
+    if (!loop_.reducer) {
+      Carried none;
+      results(at, body, none);
+      return;
+    }
+    Carried accumulators;
+    if (reduces_lanes()) {
+      for (int i = 0; i < body.blocks * policy_.unroll; ++i) add_identities(accumulators, lanes());
+      if (element_count(reduce_extents()) > 0) reduce(at, loop_.out_rank, body, accumulators);
+      fold_lanes(accumulators, body.blocks);
+    } else {
+      for (int i = 0; i < body.blocks * body.vectors; ++i) add_identities(accumulators, lanes());
+      if (element_count(reduce_extents()) > 0) reduce(at, loop_.out_rank, body, accumulators);
+    }
+    results(at, body, accumulators);
+  }
+
+  Shape reduce_extents() const {
+    return {loop_.extents.begin() + static_cast<int64_t>(loop_.out_rank), loop_.extents.end()};
+  }
+
+  void reduce(std::vector<AxisAt>& at, size_t axis, const Body& body, Carried& accumulators) {
+    if (axis == loop_.extents.size()) {
+      if (reduces_lanes()) reduce_lanes(at, body, accumulators);
+      else accumulate(at, body, accumulators, body.vectors);
+      return;
+    }
+    if (is_vector(axis)) {
+      reduce(at, axis + 1, body, accumulators);
+      return;
+    }
+    if (axis >= unrolled_from_) {
+      for (int64_t i = 0; i < loop_.extents[axis]; ++i) {
+        at[axis] = {.offset = i};
+        reduce(at, axis + 1, body, accumulators);
+      }
+      return;
+    }
+    function_.loop(loop_.extents[axis], 1, accumulators, [&](llvm::Value* i) {
+      at[axis] = {.base = i};
+      reduce(at, axis + 1, body, accumulators);
+    });
+  }
+
+  void reduce_lanes(std::vector<AxisAt>& at, const Body& outer, Carried& accumulators) {
+    const auto axis = static_cast<size_t>(policy_.vector_axis);
+    each_vectors(loop_.extents[axis], accumulators,
+                 [&](llvm::Value* base, int64_t offset, Body b) {
+                   at[axis] = {.base = base, .offset = offset, .lanes = true};
+                   b.blocks = outer.blocks;
+                   accumulate(at, b, accumulators, policy_.unroll);
+                 });
+  }
+
+  // One step of the reduction for all points of the body. Accumulators lie `pitch` vectors apart
+  // from block to block.
+  void accumulate(std::vector<AxisAt>& at, const Body& body, Carried& accumulators, int pitch) {
+    const size_t n = components();
+    for (int block = 0; block < body.blocks; ++block) {
+      for (int vector = 0; vector < body.vectors; ++vector) {
+        Point point = point_at(at, body, block, vector);
+        llvm::Value** own =
+            &accumulators[static_cast<size_t>(block * pitch + vector) * n];
+        combine_element(point, own);
+        for (const Loop::Kept& kept : loop_.kept) {
+          points_.store(kept.store, points_.value(kept.value, point, loop_.extents), point, false);
+        }
+      }
+    }
+  }
+
+  void combine_element(Point& point, llvm::Value** own) {
+    const size_t n = components();
+    llvm::IRBuilder<>& ir = function_.ir();
+    llvm::Value* mask = nullptr;
+    if (reduces_lanes() && point.valid < point.lanes) {
+      std::vector<llvm::Constant*> bits;
+      for (int i = 0; i < point.lanes; ++i) bits.push_back(ir.getInt1(i < point.valid));
+      mask = llvm::ConstantVector::get(bits);
+    }
+    std::vector<llvm::Value*> next;
+    if (multiplies_and_adds()) {
+      const Expr& element = loop_.elements[0];
+      llvm::Value* a = points_.vector(element->operands[0], point, loop_.extents);
+      llvm::Value* b = points_.vector(element->operands[1], point, loop_.extents);
+      next.push_back(
+          ir.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, own[0]}));
+    } else {
+      std::vector<llvm::Value*> args(own, own + n);
+      for (const Expr& element : loop_.elements) {
+        args.push_back(points_.vector(element, point, loop_.extents));
+      }
+      next = combined(args, point.lanes);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      own[i] = mask == nullptr ? next[i] : ir.CreateSelect(mask, next[i], own[i]);
+    }
+  }
+
+  bool multiplies_and_adds() const {
+    const Expr& element = loop_.elements[0];
+    return loop_.reducer->name == "sum" && element->op == ExprOp::mul &&
+           (element.dtype() == DType::f32 || element.dtype() == DType::f64) &&
+           device_.instruction_set != InstructionSet::sse2;
+  }
+
+  std::vector<llvm::Value*> combined(const std::vector<llvm::Value*>& args, int width) {
+    Point tuples;
+    tuples.lanes = width;
+    tuples.valid = width;
+    tuples.args = args;
+    tuples.wide = true;
+    std::vector<llvm::Value*> result;
+    for (const Expr& combine : loop_.reducer->combine) {
+      result.push_back(points_.vector(combine, tuples, loop_.extents));
+    }
+    return result;
+  }
+
+  // From `unroll` vectors for each block to one scalar tuple.
+  void fold_lanes(Carried& accumulators, int blocks) {
+    const size_t n = components();
+    const auto unroll = static_cast<size_t>(policy_.unroll);
+    llvm::IRBuilder<>& ir = function_.ir();
+    Carried folded;
+    for (size_t block = 0; block < static_cast<size_t>(blocks); ++block) {
+      const auto tuple_at = [&](size_t vector) {
+        const auto first = accumulators.begin() +
+                           static_cast<int64_t>((block * unroll + vector) * n);
+        return std::vector<llvm::Value*>(first, first + static_cast<int64_t>(n));
+      };
+      std::vector<llvm::Value*> tuple = tuple_at(0);
+      for (size_t vector = 1; vector < unroll; ++vector) {
+        std::vector<llvm::Value*> args = tuple;
+        for (llvm::Value* value : tuple_at(vector)) args.push_back(value);
+        tuple = combined(args, lanes());
+      }
+      for (int width = lanes() / 2; width >= 1; width /= 2) {
+        std::vector<int> low(static_cast<size_t>(width));
+        std::vector<int> high(static_cast<size_t>(width));
+        std::iota(low.begin(), low.end(), 0);
+        std::iota(high.begin(), high.end(), width);
+        std::vector<llvm::Value*> args;
+        for (llvm::Value* value : tuple) args.push_back(ir.CreateShuffleVector(value, low));
+        for (llvm::Value* value : tuple) args.push_back(ir.CreateShuffleVector(value, high));
+        tuple = combined(args, width);
+      }
+      for (llvm::Value* value : tuple) {
+        const bool vector = value->getType()->isVectorTy();
+        folded.push_back(vector ? ir.CreateExtractElement(value, uint64_t{0}) : value);
+      }
+    }
+    accumulators = std::move(folded);
+  }
+
+  // The reduced tuples, rounded to their types, become results and are stored.
+  void results(std::vector<AxisAt>& at, const Body& body, const Carried& accumulators) {
+    const size_t n = components();
+    std::vector<Point> points;
+    for (int block = 0; block < body.blocks; ++block) {
+      for (int vector = 0; vector < body.vectors; ++vector) {
+        Point point = point_at(at, body, block, vector);
+        if (reduces_lanes()) {
+          point.lanes = point.valid = 1;
+          point.at[static_cast<size_t>(policy_.vector_axis)] = {};
+        }
+        const size_t first = static_cast<size_t>(block * body.vectors + vector) * n;
+        for (size_t i = 0; i < n; ++i) {
+          const DType dtype = loop_.reducer->identity[i].dtype();
+          const bool small = is_float(dtype) && dtype != DType::f64 && dtype != DType::f32;
+          llvm::Value* value = accumulators[first + i];
+          point.args.push_back(small ? elements_.cast(DType::f32, dtype, value) : value);
+        }
+        points.push_back(std::move(point));
+      }
+    }
+    if (!loop_.reducer) turn_transposed_loads(body, points);
+    // All values before all stores: what several points load is then loaded once.
+    std::vector<std::vector<llvm::Value*>> values;
+    for (Point& point : points) {
+      values.emplace_back();
+      for (const Expr& result : loop_.results) {
+        values.back().push_back(points_.value(result, point, loop_.extents));
+      }
+    }
+    for (size_t p = 0; p < points.size(); ++p) {
+      for (size_t i = 0; i < loop_.stores.size(); ++i) {
+        points_.store(loop_.stores[i], values[p][i], points[p], policy_.streaming);
+      }
+    }
+  }
+
+  // Loads that are contiguous along the block axis, and not along the vector axis.
+  void turn_transposed_loads(const Body& body, std::vector<Point>& points) {
+    if (policy_.block_axis < 0 || body.blocks != lanes() || lanes() == 1) return;
+    const auto vector_axis = static_cast<size_t>(policy_.vector_axis);
+    const auto block_axis = static_cast<size_t>(policy_.block_axis);
+    const auto turn = [&](const Expr& e) {
+      if (e->op != ExprOp::load) return;
+      if (points_.stride_along(e, block_axis, loop_.extents) != 1) return;
+      const auto across = points_.stride_along(e, vector_axis, loop_.extents);
+      if (!across || *across == 0 || *across == 1) return;
+      for (int vector = 0; vector < body.vectors; ++vector) {
+        const Point& first = points[static_cast<size_t>(vector)];
+        if (first.valid != first.lanes) continue;
+        const auto turned = points_.transposed(e, first, vector_axis, block_axis);
+        for (int block = 0; block < body.blocks; ++block) {
+          points[static_cast<size_t>(block * body.vectors + vector)].known[{&*e, nullptr}] =
+              turned[static_cast<size_t>(block)];
+        }
+      }
+    };
+    for (const Expr& result : loop_.results) for_each_node(result, turn);
+  }
+
+  FunctionBuilder& function_;
+  Elements& elements_;
+  PointEmitter& points_;
+  const Device& device_;
+  const Loop& loop_;
+  const LoopPolicy& policy_;
+  size_t unrolled_from_ = 0;
+  int ranged_axis_ = -1;
+  std::array<llvm::Value*, 2> range_{};
+  Carried no_carried_;
+};
+
+// Positions of the outer axes, from their common count.
+std::vector<AxisAt> outer_positions(FunctionBuilder& function, const Shape& outer,
+                                    llvm::Value* count) {
+  llvm::IRBuilder<>& ir = function.ir();
+  std::vector<AxisAt> at(outer.size());
+  for (size_t axis = outer.size(); axis-- > 0;) {
+    if (axis == 0) {
+      at[0].base = count;
+      break;
+    }
+    llvm::Value* extent = function.index(outer[axis]);
+    at[axis].base = ir.CreateURem(count, extent);
+    count = ir.CreateUDiv(count, extent);
+  }
+  return at;
+}
+
+}  // namespace
+
+void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  FunctionBuilder function(module, llvm::Type::getInt32Ty(context), {pointer, pointer, pointer});
+  llvm::IRBuilder<>& ir = function.ir();
+  function.declare_buffers(nest.buffers.size());
+
+  std::vector<llvm::Value*> bases;
+  for (size_t i = 0; i < nest.buffers.size(); ++i) {
+    if (nest.buffers[i].row) {
+      bases.push_back(function.element(function.parameter(2), nest.row_offset(i), 1));
+    } else {
+      const auto slot = static_cast<int64_t>(i * sizeof(void*));
+      bases.push_back(ir.CreateLoad(pointer, function.element(function.parameter(0), slot, 1)));
+    }
+  }
+  const auto bound = [&](int64_t which) {
+    return ir.CreateLoad(ir.getInt64Ty(), function.element(function.parameter(1), which, 8));
+  };
+  llvm::Value* first = bound(0);
+  llvm::Value* last = bound(1);
+  std::array<llvm::Value*, 2> range{};
+  if (nest.ranged_axis >= 0) range = {bound(2), bound(3)};
+
+  Elements elements(ir, device);
+  PointEmitter points(function, elements, nest, bases);
+  Carried none;
+  function.loop(first, last, 1, none, [&](llvm::Value* count) {
+    const std::vector<AxisAt> at = outer_positions(function, nest.outer, count);
+    for (const Loop& loop : nest.loops) {
+      LoopEmitter(function, elements, points, device, loop).emit(at, nest.ranged_axis, range);
+    }
+  });
+
+  llvm::Value* failed = ir.getInt32(0);
+  if (points.failure_slot() != nullptr) {
+    // The slot is set in the entry block, before any use.
+    llvm::IRBuilder<> start(&*std::next(
+        llvm::cast<llvm::Instruction>(points.failure_slot())->getIterator()));
+    start.CreateStore(ir.getInt1(false), points.failure_slot());
+    failed = ir.CreateZExt(ir.CreateLoad(ir.getInt1Ty(), points.failure_slot()), ir.getInt32Ty());
+  }
+  ir.CreateRet(failed);
+}
+
+}  // namespace aoe

@@ -1,0 +1,373 @@
+#include "codegen/point_emitter.h"
+
+#include <llvm/IR/Module.h>
+
+#include "expr/rewrite.h"
+
+namespace aoe {
+namespace {
+
+DType widened(DType dtype) {
+  return is_float(dtype) && dtype != DType::f64 ? DType::f32 : dtype;
+}
+
+// Strided vectors up to this distance are read whole and picked apart.
+constexpr int64_t kPickedStride = 4;
+
+bool is_vector(llvm::Value* value) { return value->getType()->isVectorTy(); }
+
+}  // namespace
+
+PointEmitter::PointEmitter(FunctionBuilder& function, Elements& elements, const Nest& nest,
+                           std::vector<llvm::Value*> bases)
+    : function_(function),
+      ir_(function.ir()),
+      elements_(elements),
+      nest_(nest),
+      bases_(std::move(bases)) {}
+
+const Affine* PointEmitter::affine(const Expr& index, size_t rank) {
+  auto [entry, fresh] = affine_.try_emplace(&*index);
+  if (fresh) entry->second = affine_of(index, rank);
+  return entry->second ? &*entry->second : nullptr;
+}
+
+std::optional<int64_t> PointEmitter::stride_along(const Expr& load, size_t axis,
+                                                  const Shape& extents) {
+  if (load->rank != 1 || has_outside(load)) return std::nullopt;
+  const Affine* form = affine(load->operands[0], extents.size());
+  if (form == nullptr) return std::nullopt;
+  return form->coefficients[axis];
+}
+
+std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, Point& point) {
+  const Affine* form = affine(index, point.at.size());
+  std::optional<Affine> here;
+  if (form == nullptr) {
+    // What unrolling has made a number may turn the rest into a linear form.
+    std::vector<Expr> axes;
+    for (size_t i = 0; i < point.at.size(); ++i) {
+      const AxisAt& at = point.at[i];
+      const bool known = at.base == nullptr && !at.lanes;
+      axes.push_back(known ? Expr::integer(DType::i64, at.offset)
+                           : Expr::axis(static_cast<int64_t>(i)));
+    }
+    here = affine_of(with_axes(index, axes), point.at.size());
+    if (!here) return std::nullopt;
+    form = &*here;
+  }
+  Linear result;
+  result.constant = form->constant;
+  for (size_t i = 0; i < point.at.size(); ++i) {
+    const int64_t factor = form->coefficients[i];
+    if (factor == 0) continue;
+    const AxisAt& at = point.at[i];
+    result.constant += factor * at.offset;
+    if (at.lanes) result.lane_stride += factor;
+    if (at.base == nullptr) continue;
+    llvm::Value* term = ir_.CreateMul(at.base, function_.index(factor), "", true, true);
+    result.variable = result.variable == nullptr
+                          ? term
+                          : ir_.CreateAdd(result.variable, term, "", true, true);
+  }
+  return result;
+}
+
+llvm::Value* PointEmitter::pointer(const NestBuffer& buffer, size_t id, const Linear& at) {
+  const int64_t bytes = info(buffer.dtype).bytes;
+  llvm::Value* base = bases_[id];
+  if (at.variable != nullptr) base = function_.element(base, at.variable, bytes);
+  return function_.element(base, at.constant, bytes);
+}
+
+llvm::Value* PointEmitter::position(const AxisAt& axis, int lanes) {
+  llvm::Value* scalar = function_.index(axis.offset);
+  if (axis.base != nullptr) scalar = ir_.CreateAdd(axis.base, scalar, "", true, true);
+  if (!axis.lanes || lanes == 1) return scalar;
+  std::vector<llvm::Constant*> steps;
+  for (int i = 0; i < lanes; ++i) steps.push_back(ir_.getInt64(static_cast<uint64_t>(i)));
+  return ir_.CreateAdd(ir_.CreateVectorSplat(static_cast<unsigned>(lanes), scalar),
+                       llvm::ConstantVector::get(steps), "", true, true);
+}
+
+llvm::Value* PointEmitter::tail_mask(const Point& point) {
+  if (point.valid == point.lanes) return nullptr;
+  std::vector<llvm::Constant*> bits;
+  for (int i = 0; i < point.lanes; ++i) bits.push_back(ir_.getInt1(i < point.valid));
+  return llvm::ConstantVector::get(bits);
+}
+
+llvm::Value* PointEmitter::both(llvm::Value* a, llvm::Value* b) {
+  if (a == nullptr) return b;
+  if (b == nullptr) return a;
+  if (is_vector(a) != is_vector(b)) {
+    llvm::Value*& scalar = is_vector(a) ? b : a;
+    const auto* type = llvm::cast<llvm::FixedVectorType>((is_vector(a) ? a : b)->getType());
+    scalar = elements_.splat(scalar, static_cast<int>(type->getNumElements()));
+  }
+  return ir_.CreateAnd(a, b);
+}
+
+llvm::Value* PointEmitter::value(const Expr& expr, Point& point, llvm::Value* guard) {
+  const auto key = std::pair{&*expr, guard};
+  const auto found = point.known.find(key);
+  if (found != point.known.end()) return found->second;
+  llvm::Value* result = emit(expr, point, guard);
+  point.known[key] = result;
+  return result;
+}
+
+llvm::Value* PointEmitter::emit(const Expr& expr, Point& point, llvm::Value* guard) {
+  const auto of = [&](DType dtype) { return point.wide ? widened(dtype) : dtype; };
+  switch (expr->op) {
+    case ExprOp::constant:
+      return elements_.constant(
+          point.wide ? Expr::constant(of(expr.dtype()), expr->number) : expr, 1);
+    case ExprOp::axis: return position(point.at[static_cast<size_t>(expr->id)], point.lanes);
+    case ExprOp::arg: return point.args[static_cast<size_t>(expr->id)];
+    case ExprOp::load: return load(expr, point, guard);
+    case ExprOp::select: return select(expr, point, guard);
+    case ExprOp::cast: {
+      const Expr& from = expr->operands[0];
+      return elements_.cast(of(from.dtype()), of(expr.dtype()), value(from, point, guard));
+    }
+    default: break;
+  }
+  const DType dtype = of(expr->operands[0].dtype());
+  llvm::Value* a = value(expr->operands[0], point, guard);
+  if (expr->operands.size() == 1) return elements_.unary(expr->op, dtype, a);
+  return elements_.binary(expr->op, dtype, a, value(expr->operands[1], point, guard));
+}
+
+llvm::Value* PointEmitter::select(const Expr& expr, Point& point, llvm::Value* guard) {
+  llvm::Value* condition = value(expr->operands[0], point, guard);
+  const auto arm = [&](const Expr& side, bool taken) {
+    const bool loads = any_node(side, [](const Expr& e) {
+      return e->op == ExprOp::load && e->rank != 1 && !has_outside(e);
+    });
+    if (!loads) return value(side, point, guard);
+    return value(side, point, both(guard, taken ? condition : ir_.CreateNot(condition)));
+  };
+  llvm::Value* a = arm(expr->operands[1], true);
+  llvm::Value* b = arm(expr->operands[2], false);
+  return elements_.select(condition, a, b);
+}
+
+// Sets the failure slot where something wanted is outside.
+void PointEmitter::check(llvm::Value* inside, llvm::Value* wanted, Point& point) {
+  if (failure_ == nullptr) failure_ = function_.slot(ir_.getInt1Ty());
+  llvm::Value* bad = both(ir_.CreateNot(inside), wanted);
+  if (is_vector(bad)) {
+    bad = both(bad, tail_mask(point));
+    bad = ir_.CreateOrReduce(bad);
+  }
+  llvm::Value* before = ir_.CreateLoad(ir_.getInt1Ty(), failure_);
+  ir_.CreateStore(ir_.CreateOr(before, bad), failure_);
+}
+
+llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* guard) {
+  const auto id = static_cast<size_t>(load->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  const Shape shape = load->rank == 1 ? Shape{element_count(buffer.shape)} : buffer.shape;
+  const Shape strides = row_major_strides(shape);
+
+  // Both forms at once: positions where they must be looked at, the linear offset where there is
+  // one.
+  llvm::Value* inside = nullptr;
+  std::optional<Linear> at = Linear{};
+  llvm::Value* offset = nullptr;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const Expr& index = load->operands[d];
+    const auto range = interval_of(index, *extents_);
+    if (!range || !range->within({0, shape[d] - 1})) {
+      llvm::Value* here = value(index, point, guard);
+      llvm::Value* limit = function_.index(shape[d]);
+      if (is_vector(here)) limit = elements_.splat(limit, point.lanes);
+      inside = both(inside, ir_.CreateICmpULT(here, limit));
+    }
+    const auto part = at ? linear(index, point) : std::nullopt;
+    if (part) {
+      at->constant += part->constant * strides[d];
+      at->lane_stride += part->lane_stride * strides[d];
+      if (part->variable != nullptr) {
+        llvm::Value* term =
+            ir_.CreateMul(part->variable, function_.index(strides[d]), "", true, true);
+        at->variable = at->variable == nullptr ? term : ir_.CreateAdd(at->variable, term);
+      }
+    } else {
+      at.reset();
+    }
+  }
+  llvm::Value* outside = has_outside(load) ? value(load->operands.back(), point, guard) : nullptr;
+  if (inside != nullptr && outside == nullptr) check(inside, guard, point);
+  llvm::Value* mask = both(inside, inside == nullptr && load->rank == 1 ? nullptr : guard);
+  if (at) return loaded(buffer, id, *at, point, mask, outside);
+
+  for (size_t d = 0; d < shape.size(); ++d) {
+    llvm::Value* here = value(load->operands[d], point, guard);
+    llvm::Value* factor = function_.index(strides[d]);
+    if (is_vector(here)) factor = elements_.splat(factor, point.lanes);
+    llvm::Value* term = ir_.CreateMul(here, factor);
+    if (offset != nullptr && is_vector(offset) != is_vector(term)) {
+      offset = elements_.splat(offset, point.lanes);
+      term = elements_.splat(term, point.lanes);
+    }
+    offset = offset == nullptr ? term : ir_.CreateAdd(offset, term);
+  }
+  return gathered(buffer, id, offset, point, mask, outside);
+}
+
+// From offsets that were computed: one for all lanes, or one for each.
+llvm::Value* PointEmitter::gathered(const NestBuffer& buffer, size_t id, llvm::Value* offsets,
+                                    Point& point, llvm::Value* mask, llvm::Value* outside) {
+  const bool same = !is_vector(offsets) && (mask == nullptr || !is_vector(mask));
+  llvm::Value* result = nullptr;
+  if (same) {
+    llvm::Value* from = function_.element(bases_[id], offsets, info(buffer.dtype).bytes);
+    if (mask != nullptr) {
+      if (nowhere_ == nullptr) nowhere_ = function_.slot(ir_.getInt64Ty());
+      from = ir_.CreateSelect(mask, from, nowhere_);
+    }
+    function_.accessing(id, [&] { result = elements_.load(buffer.dtype, from, 1); });
+    if (mask == nullptr) return result;
+    llvm::Value* otherwise =
+        outside != nullptr ? outside : llvm::Constant::getNullValue(result->getType());
+    return elements_.select(mask, result, otherwise);
+  }
+  mask = both(mask, tail_mask(point));
+  if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
+  if (outside != nullptr) outside = elements_.splat(outside, point.lanes);
+  function_.accessing(id, [&] {
+    result = elements_.gather(buffer.dtype, bases_[id], elements_.splat(offsets, point.lanes),
+                              mask, outside);
+  });
+  return result;
+}
+
+llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Linear& at,
+                                  Point& point, llvm::Value* mask, llvm::Value* outside) {
+  if (at.lane_stride == 0 || point.lanes == 1) {
+    llvm::Value* offset = function_.index(at.constant);
+    if (at.variable != nullptr) offset = ir_.CreateAdd(at.variable, offset, "", true, true);
+    return gathered(buffer, id, offset, point, mask, outside);
+  }
+  llvm::Value* result = nullptr;
+  if (at.lane_stride == 1) {
+    mask = both(mask, tail_mask(point));
+    if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
+    if (outside != nullptr) outside = elements_.splat(outside, point.lanes);
+    llvm::Value* from = pointer(buffer, id, at);
+    function_.accessing(
+        id, [&] { result = elements_.load(buffer.dtype, from, point.lanes, mask, outside); });
+    return result;
+  }
+  const bool picked = at.lane_stride > 1 && at.lane_stride <= kPickedStride;
+  if (picked && mask == nullptr && point.valid == point.lanes) {
+    llvm::Value* from = pointer(buffer, id, at);
+    function_.accessing(id, [&] { result = strided(buffer, at, from, point.lanes); });
+    return result;
+  }
+  std::vector<llvm::Constant*> steps;
+  for (int i = 0; i < point.lanes; ++i) {
+    steps.push_back(ir_.getInt64(static_cast<uint64_t>(at.constant + i * at.lane_stride)));
+  }
+  llvm::Value* offsets = llvm::ConstantVector::get(steps);
+  if (at.variable != nullptr) {
+    offsets = ir_.CreateAdd(offsets, elements_.splat(at.variable, point.lanes));
+  }
+  return gathered(buffer, id, offsets, point, mask, outside);
+}
+
+// Whole vectors that cover the strided elements and not one more, picked apart.
+llvm::Value* PointEmitter::strided(const NestBuffer& buffer, const Linear& at,
+                                   llvm::Value* pointer, int lanes) {
+  const int64_t stride = at.lane_stride;
+  const int64_t bytes = info(buffer.dtype).bytes;
+  const int64_t covered = (lanes - 1) * stride + 1;
+  llvm::Value* result = nullptr;
+  std::vector<int> pick(static_cast<size_t>(lanes), 0);
+  for (int i = 0; i < lanes; ++i) pick[static_cast<size_t>(i)] = i;
+  int done = 0;
+  while (done < lanes) {
+    // The vector starts at the next element, or ends with the last one.
+    const int64_t start = std::min(done * stride, covered - lanes);
+    llvm::Value* part =
+        elements_.load(buffer.dtype, function_.element(pointer, start, bytes), lanes);
+    std::vector<int> order(static_cast<size_t>(lanes));
+    int next = done;
+    for (int i = 0; i < lanes; ++i) {
+      const int64_t here = i * stride - start;
+      const bool from_part = i >= done && here < lanes;
+      if (from_part) next = i + 1;
+      order[static_cast<size_t>(i)] = from_part ? static_cast<int>(lanes + here) : i;
+    }
+    if (result == nullptr) result = part;
+    result = ir_.CreateShuffleVector(result, part, order);
+    done = next;
+  }
+  return result;
+}
+
+std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point,
+                                                   size_t vector_axis, size_t block_axis) {
+  const auto id = static_cast<size_t>(load->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  const int lanes = point.lanes;
+  const int64_t first = point.at[vector_axis].offset;
+  point.at[vector_axis].lanes = false;
+  point.at[block_axis].lanes = true;
+  std::vector<llvm::Value*> rows;
+  for (int i = 0; i < lanes; ++i) {
+    point.at[vector_axis].offset = first + i;
+    const Linear at = *linear(load->operands[0], point);
+    llvm::Value* from = pointer(buffer, id, at);
+    function_.accessing(id,
+                        [&] { rows.push_back(elements_.load(buffer.dtype, from, lanes)); });
+  }
+  for (int width = 1; width < lanes; width *= 2) {
+    std::vector<int> low(static_cast<size_t>(lanes));
+    std::vector<int> high(static_cast<size_t>(lanes));
+    for (int i = 0; i < lanes; ++i) {
+      const bool odd = (i & width) != 0;
+      low[static_cast<size_t>(i)] = odd ? lanes + i - width : i;
+      high[static_cast<size_t>(i)] = odd ? lanes + i : i + width;
+    }
+    for (int i = 0; i < lanes; ++i) {
+      if ((i & width) != 0) continue;
+      llvm::Value*& a = rows[static_cast<size_t>(i)];
+      llvm::Value*& b = rows[static_cast<size_t>(i + width)];
+      llvm::Value* lower = ir_.CreateShuffleVector(a, b, low);
+      b = ir_.CreateShuffleVector(a, b, high);
+      a = lower;
+    }
+  }
+  return rows;
+}
+
+void PointEmitter::store(const NestStore& store, llvm::Value* value, Point& point,
+                         bool streaming) {
+  const auto id = static_cast<size_t>(store.buffer);
+  const NestBuffer& buffer = nest_.buffers[id];
+  const auto at = linear(store.offset, point);
+  assert(at);
+  llvm::Value* to = pointer(buffer, id, *at);
+  if (point.lanes == 1 || at->lane_stride == 0) {
+    function_.accessing(id, [&] { elements_.store(buffer.dtype, value, to); });
+    return;
+  }
+  value = elements_.splat(value, point.lanes);
+  if (at->lane_stride == 1) {
+    function_.accessing(id, [&] {
+      const bool whole = point.valid == point.lanes;
+      elements_.store(buffer.dtype, value, to, tail_mask(point), streaming && whole);
+    });
+    return;
+  }
+  for (int i = 0; i < point.valid; ++i) {
+    llvm::Value* lane = ir_.CreateExtractElement(value, static_cast<uint64_t>(i));
+    llvm::Value* there = function_.element(to, i * at->lane_stride, info(buffer.dtype).bytes);
+    function_.accessing(id, [&] { elements_.store(buffer.dtype, lane, there); });
+  }
+}
+
+}  // namespace aoe

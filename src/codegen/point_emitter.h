@@ -1,0 +1,94 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "codegen/builder.h"
+#include "codegen/elements.h"
+#include "policy/nest.h"
+#include "expr/affine.h"
+
+namespace aoe {
+
+// Where one axis stands while code is emitted: `base` + `offset`, and with `lanes` one further from
+// each lane to the next. Without a base the position is known.
+struct AxisAt {
+  llvm::Value* base = nullptr;
+  int64_t offset = 0;
+  bool lanes = false;
+};
+
+// A vector of neighbouring points at which expressions are evaluated.
+struct Point {
+  std::vector<AxisAt> at;
+  int lanes = 1;
+  int valid = 1;                   // lanes that exist; the others neither read nor write
+  std::vector<llvm::Value*> args;  // what arg(i) is
+  bool wide = false;               // small floats keep the digits of float32: while reducing
+  std::map<std::pair<const Expr::Node*, llvm::Value*>, llvm::Value*> known;
+};
+
+// Emits the values of expressions at points, and the loads and stores of a nest's buffers.
+class PointEmitter {
+ public:
+  PointEmitter(FunctionBuilder& function, Elements& elements, const Nest& nest,
+               std::vector<llvm::Value*> bases);
+
+  // A scalar where it is the same for all lanes, else a vector.
+  llvm::Value* value(const Expr& expr, Point& point, const Shape& extents) {
+    extents_ = &extents;
+    return value(expr, point, nullptr);
+  }
+  llvm::Value* vector(const Expr& expr, Point& point, const Shape& extents) {
+    return elements_.splat(value(expr, point, extents), point.lanes);
+  }
+  void store(const NestStore& store, llvm::Value* value, Point& point, bool streaming);
+
+  // The values of `load` for `lanes` neighbouring positions of `block_axis`, where memory is
+  // contiguous along that axis: read along it, turned in registers.
+  std::vector<llvm::Value*> transposed(const Expr& load, Point point, size_t vector_axis,
+                                       size_t block_axis);
+
+  // Distance in memory between neighbours along an axis, if the load is one linear offset.
+  std::optional<int64_t> stride_along(const Expr& load, size_t axis, const Shape& extents);
+
+  // Not 0 once an index was out of range; null if no load needed a check.
+  llvm::Value* failure_slot() const { return failure_; }
+
+ private:
+  struct Linear {
+    llvm::Value* variable = nullptr;  // null: none
+    int64_t constant = 0;
+    int64_t lane_stride = 0;
+  };
+
+  llvm::Value* value(const Expr& expr, Point& point, llvm::Value* guard);
+  llvm::Value* emit(const Expr& expr, Point& point, llvm::Value* guard);
+  llvm::Value* position(const AxisAt& axis, int lanes);
+  llvm::Value* load(const Expr& load, Point& point, llvm::Value* guard);
+  llvm::Value* loaded(const NestBuffer& buffer, size_t id, const Linear& at, Point& point,
+                      llvm::Value* mask, llvm::Value* outside);
+  llvm::Value* strided(const NestBuffer& buffer, const Linear& at, llvm::Value* pointer, int lanes);
+  llvm::Value* gathered(const NestBuffer& buffer, size_t id, llvm::Value* offsets, Point& point,
+                        llvm::Value* mask, llvm::Value* outside);
+  llvm::Value* select(const Expr& expr, Point& point, llvm::Value* guard);
+
+  const Affine* affine(const Expr& index, size_t rank);
+  std::optional<Linear> linear(const Expr& index, Point& point);
+  llvm::Value* pointer(const NestBuffer& buffer, size_t id, const Linear& at);
+  llvm::Value* both(llvm::Value* a, llvm::Value* b);
+  llvm::Value* tail_mask(const Point& point);
+  void check(llvm::Value* inside, llvm::Value* wanted, Point& point);
+
+  FunctionBuilder& function_;
+  llvm::IRBuilder<>& ir_;
+  Elements& elements_;
+  const Nest& nest_;
+  std::vector<llvm::Value*> bases_;
+  const Shape* extents_ = nullptr;
+  llvm::Value* failure_ = nullptr;
+  llvm::Value* nowhere_ = nullptr;  // memory to read where nothing else may be read
+  std::map<const Expr::Node*, std::optional<Affine>> affine_;
+};
+
+}  // namespace aoe

@@ -1,0 +1,130 @@
+#include "expr/rewrite.h"
+
+#include <map>
+#include <set>
+
+#include "expr/affine.h"
+
+namespace aoe {
+namespace {
+
+class Rewriter {
+ public:
+  explicit Rewriter(const std::function<Expr(const Expr&)>& replace) : replace_(replace) {}
+
+  Expr operator()(const Expr& expr) {
+    const auto known = done_.find(&*expr);
+    if (known != done_.end()) return known->second;
+    Expr result = replace_(expr);
+    if (!result) result = rebuilt(expr);
+    return done_[&*expr] = result;
+  }
+
+ private:
+  Expr rebuilt(const Expr& expr) {
+    std::vector<Expr> operands;
+    bool same = true;
+    for (const Expr& operand : expr->operands) {
+      operands.push_back((*this)(operand));
+      same = same && &*operands.back() == &*operand;
+    }
+    if (same) return expr;
+    switch (expr->op) {
+      case ExprOp::load: {
+        Expr outside;
+        if (has_outside(expr)) {
+          outside = operands.back();
+          operands.pop_back();
+        }
+        return Expr::load(expr->id, expr.dtype(), std::move(operands), outside);
+      }
+      case ExprOp::cast: return cast(expr.dtype(), operands[0]);
+      case ExprOp::select: return select(operands[0], operands[1], operands[2]);
+      default: break;
+    }
+    if (operands.size() == 1) return unary(expr->op, operands[0]);
+    return divided(expr->op, operands[0], operands[1]);
+  }
+
+  // Division of known positions, which taps that are unrolled leave behind.
+  static Expr divided(ExprOp op, const Expr& a, const Expr& b) {
+    const bool known = a.dtype() == DType::i64 && a.is_constant() && b.is_constant() &&
+                       a->id >= 0 && b->id > 0;
+    if (known && op == ExprOp::div) return Expr::integer(DType::i64, a->id / b->id);
+    if (known && (op == ExprOp::mod || op == ExprOp::rem)) {
+      return Expr::integer(DType::i64, a->id % b->id);
+    }
+    return binary(op, a, b);
+  }
+
+  const std::function<Expr(const Expr&)>& replace_;
+  std::map<const Expr::Node*, Expr> done_;
+};
+
+// 1 or 0 where a comparison's outcome is the same for all values, else nothing.
+std::optional<bool> outcome(const Expr& condition, const Shape& extents) {
+  const ExprOp op = condition->op;
+  if (op != ExprOp::lt && op != ExprOp::le && op != ExprOp::eq) return std::nullopt;
+  if (condition->operands[0].dtype() != DType::i64) return std::nullopt;
+  const auto a = interval_of(condition->operands[0], extents);
+  const auto b = interval_of(condition->operands[1], extents);
+  if (!a || !b) return std::nullopt;
+  switch (op) {
+    case ExprOp::lt:
+      if (a->high < b->low) return true;
+      if (a->low >= b->high) return false;
+      return std::nullopt;
+    case ExprOp::le:
+      if (a->high <= b->low) return true;
+      if (a->low > b->high) return false;
+      return std::nullopt;
+    default:
+      if (a->high < b->low || b->high < a->low) return false;
+      if (a->low == a->high && b->low == b->high && a->low == b->low) return true;
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Expr rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& replace) {
+  return Rewriter(replace)(expr);
+}
+
+Expr with_axes(const Expr& expr, const std::vector<Expr>& axes) {
+  return rewrite(expr, [&](const Expr& e) {
+    return e->op == ExprOp::axis ? axes[static_cast<size_t>(e->id)] : Expr{};
+  });
+}
+
+Expr decided(const Expr& expr, const Shape& extents) {
+  return rewrite(expr, [&](const Expr& e) -> Expr {
+    if (e->op != ExprOp::select) return {};
+    if (const auto known = outcome(e->operands[0], extents)) {
+      return decided(e->operands[*known ? 1 : 2], extents);
+    }
+    return {};
+  });
+}
+
+void for_each_node(const Expr& expr, const std::function<void(const Expr&)>& visit) {
+  std::set<const Expr::Node*> seen;
+  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+    if (!seen.insert(&*e).second) return;
+    visit(e);
+    for (const Expr& operand : e->operands) walk(operand);
+  };
+  walk(expr);
+}
+
+bool any_node(const Expr& expr, const std::function<bool(const Expr&)>& holds) {
+  bool found = false;
+  for_each_node(expr, [&](const Expr& e) { found = found || holds(e); });
+  return found;
+}
+
+bool depends_on_axis(const Expr& expr, int64_t axis) {
+  return any_node(expr, [&](const Expr& e) { return e->op == ExprOp::axis && e->id == axis; });
+}
+
+}  // namespace aoe

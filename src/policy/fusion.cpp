@@ -1,0 +1,228 @@
+#include "policy/fusion.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "expr/rewrite.h"
+
+namespace aoe {
+namespace {
+
+void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& visit) {
+  const auto look = [&](const Expr& e) {
+    if (e->op == ExprOp::load) visit(e);
+  };
+  for (const Expr& expr : stage.elements) for_each_node(expr, look);
+  for (const Expr& expr : stage.results) for_each_node(expr, look);
+}
+
+// Operations that cost as much as loading a value again, or more.
+bool is_costly(ExprOp op) {
+  switch (op) {
+    case ExprOp::constant:
+    case ExprOp::axis:
+    case ExprOp::load:
+    case ExprOp::arg:
+    case ExprOp::cast:
+    case ExprOp::neg:
+    case ExprOp::abs:
+    case ExprOp::floor:
+    case ExprOp::ceil:
+    case ExprOp::round:
+    case ExprOp::is_nan:
+    case ExprOp::is_inf:
+    case ExprOp::logical_not:
+    case ExprOp::bit_not:
+    case ExprOp::add:
+    case ExprOp::sub:
+    case ExprOp::mul:
+    case ExprOp::min:
+    case ExprOp::max:
+    case ExprOp::eq:
+    case ExprOp::lt:
+    case ExprOp::le:
+    case ExprOp::bit_and:
+    case ExprOp::bit_or:
+    case ExprOp::bit_xor:
+    case ExprOp::shl:
+    case ExprOp::shr:
+    case ExprOp::select: return false;
+    default: return true;
+  }
+}
+
+// A written-in expression may not grow beyond this.
+constexpr int64_t kLargestInlined = 64;
+
+struct Uses {
+  int stages = 0;         // that load it
+  int64_t most_points = 0;  // iterations of the busiest of them
+  bool through_view = false;
+  bool result = false;
+  bool with_outside = false;
+};
+
+Uses uses_of(const Workload& workload, int value) {
+  Uses uses;
+  for (const Stage& stage : workload.stages) {
+    bool here = false;
+    for_each_load(stage, [&](const Expr& load) {
+      if (workload.storage(static_cast<int>(load->id)) != value) return;
+      here = true;
+      if (load->id != value) uses.through_view = true;
+      if (has_outside(load)) uses.with_outside = true;
+    });
+    if (!here) continue;
+    ++uses.stages;
+    uses.most_points = std::max(uses.most_points, element_count(stage.extents()));
+  }
+  for (const int output : workload.outputs) {
+    uses.result = uses.result || workload.storage(output) == value;
+  }
+  return uses;
+}
+
+bool can_inline(const Workload& workload, const Stage& stage) {
+  if (stage.reducer || stage.results.size() != 1) return false;
+  const Uses uses = uses_of(workload, stage.outputs[0]);
+  if (uses.result || uses.through_view || uses.with_outside || uses.stages == 0) return false;
+  int64_t costly = 0;
+  int64_t nodes = 0;
+  for_each_node(stage.results[0], [&](const Expr& e) {
+    ++nodes;
+    costly += is_costly(e->op) ? 1 : 0;
+  });
+  if (nodes > kLargestInlined) return false;
+  const bool repeats = uses.stages > 1 || uses.most_points > element_count(stage.axes);
+  return !repeats || (costly == 0 && nodes <= 8 && uses.stages <= 2 &&
+                      uses.most_points <= element_count(stage.axes));
+}
+
+Expr with_inlined(const Expr& expr, int value, const Expr& body) {
+  return rewrite(expr, [&](const Expr& e) -> Expr {
+    if (e->op != ExprOp::load || e->id != value) return {};
+    std::vector<Expr> index;
+    for (const Expr& position : index_of(e)) index.push_back(with_inlined(position, value, body));
+    return with_axes(body, index);
+  });
+}
+
+// Whether the stage meets what the others have made at the same outer point, `outer` axes deep.
+bool is_aligned(const Workload& workload, const Stage& stage, const std::set<int>& made,
+                const Shape& shared, size_t outer) {
+  if (stage.axes.size() < outer) return false;
+  for (size_t i = 0; i < outer; ++i) {
+    if (stage.axes[i] != shared[i]) return false;
+  }
+  bool aligned = true;
+  for_each_load(stage, [&](const Expr& load) {
+    const auto value = static_cast<int>(load->id);
+    if (!made.contains(workload.storage(value))) return;
+    const Shape& shape = workload.values[static_cast<size_t>(value)].type.shape;
+    const Shape& whole =
+        workload.values[static_cast<size_t>(workload.storage(value))].type.shape;
+    aligned = aligned && shape.size() >= outer && whole.size() >= outer;
+    for (size_t i = 0; aligned && i < outer; ++i) {
+      const Expr& index = load->operands[i];
+      const bool same = index->op == ExprOp::axis && index->id == static_cast<int64_t>(i);
+      aligned = shape[i] == shared[i] && whole[i] == shared[i] &&
+                (same || (shared[i] == 1 && index.is_integer(0)));
+    }
+  });
+  return aligned;
+}
+
+// How many axes to share, at most `limit`: all but what a row needs to be worth a vector.
+size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, size_t limit) {
+  constexpr int64_t kShortRow = 16;
+  const auto longest_row = [&](size_t outer) {
+    int64_t longest = 1;
+    for (const size_t s : stages) {
+      const Shape all = workload.stages[s].extents();
+      longest = std::max(
+          longest, element_count({all.begin() + static_cast<int64_t>(outer), all.end()}));
+    }
+    return longest;
+  };
+  while (limit > 0 && longest_row(limit) < kShortRow) --limit;
+  return limit;
+}
+
+}  // namespace
+
+Workload inlined(const Workload& workload) {
+  Workload result = workload;
+  for (size_t s = 0; s < result.stages.size();) {
+    if (!can_inline(result, result.stages[s])) {
+      ++s;
+      continue;
+    }
+    const int value = result.stages[s].outputs[0];
+    const Expr body = result.stages[s].results[0];
+    result.stages.erase(result.stages.begin() + static_cast<int64_t>(s));
+    for (Stage& stage : result.stages) {
+      for (Expr& expr : stage.elements) expr = with_inlined(expr, value, body);
+      for (Expr& expr : stage.results) expr = with_inlined(expr, value, body);
+    }
+  }
+  return result;
+}
+
+std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& alone) {
+  std::vector<Group> groups;
+  std::set<int> made;
+  bool closed = true;
+  for (size_t s = 0; s < workload.stages.size(); ++s) {
+    const Stage& stage = workload.stages[s];
+    if (!closed && !alone[s]) {
+      Group& group = groups.back();
+      const Shape& shared = workload.stages[group.stages[0]].axes;
+      size_t outer = std::min(group.outer, stage.axes.size());
+      while (outer > 0 && !is_aligned(workload, stage, made, shared, outer)) --outer;
+      std::vector<size_t> stages = group.stages;
+      stages.push_back(s);
+      outer = rows_worth(workload, stages, outer);
+      if (outer > 0) {
+        group.stages.push_back(s);
+        group.outer = outer;
+        made.insert(stage.outputs.begin(), stage.outputs.end());
+        continue;
+      }
+    }
+    groups.push_back({{s}, stage.axes.size()});
+    made = {stage.outputs.begin(), stage.outputs.end()};
+    closed = alone[s];
+  }
+  // A single stage chooses its outer axes by its loops.
+  for (Group& group : groups) {
+    if (group.stages.size() == 1) group.outer = 0;
+  }
+  return groups;
+}
+
+bool is_internal(const Workload& workload, const Group& group, int value) {
+  const int storage = workload.storage(value);
+  for (const int output : workload.outputs) {
+    if (workload.storage(output) == storage) return false;
+  }
+  bool made_here = false;
+  for (size_t s = 0; s < workload.stages.size(); ++s) {
+    const bool inside =
+        std::find(group.stages.begin(), group.stages.end(), s) != group.stages.end();
+    const Stage& stage = workload.stages[s];
+    if (inside) {
+      made_here = made_here || std::find(stage.outputs.begin(), stage.outputs.end(), storage) !=
+                                   stage.outputs.end();
+      continue;
+    }
+    bool used = false;
+    for_each_load(stage, [&](const Expr& load) {
+      used = used || workload.storage(static_cast<int>(load->id)) == storage;
+    });
+    if (used) return false;
+  }
+  return made_here;
+}
+
+}  // namespace aoe

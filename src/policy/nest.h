@@ -1,0 +1,67 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "expr/workload.h"
+#include "policy/policy.h"
+
+namespace aoe {
+
+// Memory that a nest reads or writes. A row is a thread's own: it lives for one point of the outer
+// axes and is indexed by the other axes alone.
+struct NestBuffer {
+  DType dtype = DType::f32;
+  Shape shape;
+  int value = -1;    // the workload's value that it holds
+  bool row = false;
+};
+
+// Where a result goes: the element of a buffer at a linear offset.
+struct NestStore {
+  int buffer = -1;
+  Expr offset;
+};
+
+// The loops of one stage. Axes are the nest's outer ones, further output axes, then reduced ones.
+// Loads name buffers; one whose index is a single number is known to stay inside the buffer, and the
+// number is a linear offset.
+struct Loop {
+  Shape extents;
+  size_t out_rank = 0;  // axes that are not reduced
+  std::optional<Reducer> reducer;
+  std::vector<Expr> elements;
+  std::vector<Expr> results;
+  std::vector<NestStore> stores;  // one for each result
+  // Values computed on the way to the elements that others need too.
+  struct Kept {
+    Expr value;
+    NestStore store;
+  };
+  std::vector<Kept> kept;
+  LoopPolicy policy;
+
+  bool is_reduced(size_t axis) const { return axis >= out_rank; }
+};
+
+// What becomes one function: for every point of the outer axes, the loops in order. Points of the
+// outer axes are independent and are counted as one number, so that threads can share them.
+struct Nest {
+  Shape outer;
+  std::vector<NestBuffer> buffers;
+  std::vector<Loop> loops;
+  // An axis of the only loop whose bounds are given when it runs, or -1.
+  int ranged_axis = -1;
+
+  int64_t points() const { return element_count(outer); }
+  // Bytes that a thread needs for rows.
+  int64_t row_bytes() const;
+  // Where a row buffer begins in them.
+  int64_t row_offset(size_t buffer) const;
+};
+
+// As an indented loop nest, for people and golden tests; it says all that the code depends on.
+std::string to_string(const Nest& nest);
+
+}  // namespace aoe
