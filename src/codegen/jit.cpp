@@ -1,8 +1,9 @@
 #include "codegen/jit.h"
 
+#include <llvm/ExecutionEngine/Orc/Core.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -21,6 +22,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "codegen/library.h"
 
 namespace aoe {
 namespace {
@@ -129,6 +131,12 @@ class Linker {
     llvm::InitializeNativeTargetAsmPrinter();
     jit_ = expected(llvm::orc::LLJITBuilder().create());
     runtime_ = &jit_->getExecutionSession().createBareJITDylib("runtime");
+    llvm::orc::SymbolMap symbols;
+    for (const LibraryFunction& function : library_functions()) {
+      symbols[jit_->mangleAndIntern(function.name)] = {
+          llvm::orc::ExecutorAddr::fromPtr(function.address), llvm::JITSymbolFlags::Exported};
+    }
+    expected(runtime_->define(llvm::orc::absoluteSymbols(std::move(symbols))));
   }
 
   std::unique_ptr<llvm::orc::LLJIT> jit_;
@@ -153,8 +161,8 @@ std::shared_ptr<const Code> compile(const std::string& key, const Device& device
                                     const EmitModule& emit) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::string, std::shared_future<std::shared_ptr<const Code>>>;
-  const std::string whole = fmt::format("{} {}\n{}", name(device.instruction_set),
-                                        device.vector_bytes, key);
+  const std::string whole =
+      fmt::format("{} {}\n{}", name(device.instruction_set), device.vector_bytes, key);
   std::promise<std::shared_ptr<const Code>> promise;
   std::shared_future<std::shared_ptr<const Code>> future;
   {

@@ -1,0 +1,76 @@
+#include "codegen/elements.h"
+#include "codegen/smallfloats.h"
+
+namespace aoe {
+
+namespace Intrinsic = llvm::Intrinsic;
+
+llvm::Value* Elements::cast(DType from, DType to, Value a) {
+  llvm::IRBuilder<>& b = ir_.b;
+  if (from == to) return a;
+  llvm::Type* const held = type(to, lanes_of(a));
+  if (to == DType::boolean) {
+    if (is_float(from)) return b.CreateFCmpUNE(a, ir_.number(a, 0));  // NaN is true
+    return b.CreateICmpNE(a, ir_.integer(a, 0));
+  }
+  if (is_float(from)) {
+    return is_float(to) ? float_to_float(from, to, a) : narrowed(to, float_to_integer(to, a));
+  }
+  const bool is_signed = is_signed_int(from);
+  const auto to_float = [&](llvm::Type* wanted) {
+    return is_signed ? b.CreateSIToFP(a, wanted) : b.CreateUIToFP(a, wanted);
+  };
+  if (is_small_float(to)) {
+    if (info(from).bytes <= 2) return rounded(ir_, to, to_float(held));
+    // f32 does not hold all of these: it would round twice.
+    Value doubles = to_float(ir_.retyped(a, b.getDoubleTy()));
+    return rounded(ir_, to, rounded_to_odd(ir_, doubles));
+  }
+  if (is_float(to)) return to_float(held);
+  return narrowed(to, b.CreateIntCast(a, held, is_signed));
+}
+
+llvm::Value* Elements::float_to_float(DType from, DType to, Value a) {
+  llvm::IRBuilder<>& b = ir_.b;
+  if (to == DType::f64) return b.CreateFPExt(a, ir_.retyped(a, b.getDoubleTy()));
+  if (from != DType::f64) return narrowed(to, a);
+  if (is_small_float(to)) return rounded(ir_, to, rounded_to_odd(ir_, a));
+  return b.CreateFPTrunc(a, ir_.retyped(a, b.getFloatTy()));
+}
+
+// Towards zero into 64 bits, where what does not fit becomes the nearest end and NaN the lowest
+// value (a negative number wraps in an unsigned type); narrower types then keep the low bits.
+llvm::Value* Elements::float_to_integer(DType to, Value a) {
+  llvm::IRBuilder<>& b = ir_.b;
+  llvm::Type* const wide = ir_.retyped(a, b.getInt64Ty());
+  const auto saturated = [&](Intrinsic::ID id) {
+    return b.CreateIntrinsic(id, {wide, a->getType()}, {a});
+  };
+  if (to == DType::u64) {
+    Value positive = b.CreateFCmpOGT(a, ir_.number(a, 0));
+    return b.CreateSelect(positive, saturated(Intrinsic::fptoui_sat),
+                          saturated(Intrinsic::fptosi_sat));
+  }
+  if (to == DType::i64) {
+    Value lowest = llvm::ConstantInt::get(wide, uint64_t{1} << 63);
+    return b.CreateSelect(ir_.is_nan(a), lowest, saturated(Intrinsic::fptosi_sat));
+  }
+  llvm::Type* const held = type(to, lanes_of(a));
+  if (a->getType()->getScalarType()->isDoubleTy()) {
+    return b.CreateTrunc(saturated(Intrinsic::fptosi_sat), held);  // NaN's low bits are 0 as well
+  }
+  // The same in 32-bit arithmetic, which all vectors have: f32 loses nothing when a multiple of
+  // 2^32 is taken from it, and below 2^31 none is.
+  Value turns =
+      b.CreateUnaryIntrinsic(Intrinsic::roundeven, b.CreateFMul(a, ir_.number(a, 0x1p-32)));
+  Value low = b.CreateFSub(a, b.CreateFMul(turns, ir_.number(a, 0x1p32)));
+  low = b.CreateSelect(b.CreateFCmpOEQ(low, ir_.number(a, 0x1p31)), ir_.number(a, -0x1p31), low);
+  // Negated so that NaN counts as beyond.
+  Value in_reach = b.CreateFCmpOGT(a, ir_.number(a, -0x1p63));
+  low = b.CreateSelect(in_reach, low, ir_.number(a, 0));
+  Value high = b.CreateFCmpOGE(a, ir_.number(a, 0x1p63));
+  low = b.CreateSelect(high, ir_.number(a, -1), low);
+  return b.CreateTrunc(b.CreateFPToSI(low, ir_.retyped(a, b.getInt32Ty())), held);
+}
+
+}  // namespace aoe

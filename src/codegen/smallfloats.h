@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/dtype.h"
+#include "codegen/vector_ir.h"
+
+namespace aoe {
+
+// Floats of 16 bits and fewer, in the generated code: kept in registers as the f32 of their value.
+
+bool is_small_float(DType dtype);
+
+// The f32 of the nearest value of the type; what `encode` and then `decode` of base/smallfloat.h
+// do.
+llvm::Value* rounded(const VectorIr& ir, DType dtype, llvm::Value* floats);
+// An f32 from which `rounded` makes what it would make of the double: inexact ones have an odd last
+// bit, which keeps them off the ties.
+llvm::Value* rounded_to_odd(const VectorIr& ir, llvm::Value* doubles);
+
+// Bits in memory (integers of the type's width) from f32, and back.
+llvm::Value* encoded(const VectorIr& ir, DType dtype, llvm::Value* floats);
+llvm::Value* decoded(const VectorIr& ir, DType dtype, llvm::Value* patterns);
+
+}  // namespace aoe

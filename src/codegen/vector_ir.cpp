@@ -1,0 +1,46 @@
+#include "codegen/vector_ir.h"
+
+#include <llvm/IR/Module.h>
+
+namespace aoe {
+
+llvm::Value* VectorIr::multiply_add(Value a, Value x, Value c) const {
+  if (!has_fma()) return b.CreateFAdd(b.CreateFMul(a, x), c);
+  return b.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, x, c});
+}
+
+llvm::Value* VectorIr::polynomial(Value x, std::initializer_list<double> coefficients) const {
+  Value sum = nullptr;
+  for (const double coefficient : coefficients) {
+    sum = sum == nullptr ? number(x, coefficient) : multiply_add(sum, x, coefficient);
+  }
+  return sum;
+}
+
+llvm::Value* VectorIr::call(const std::string& function, llvm::Type* result,
+                            std::vector<Value> arguments) const {
+  std::vector<llvm::Type*> types;
+  types.reserve(arguments.size());
+  for (const Value argument : arguments) types.push_back(argument->getType()->getScalarType());
+  llvm::Module& module = *b.GetInsertBlock()->getModule();
+  llvm::FunctionCallee callee =
+      module.getOrInsertFunction(function, llvm::FunctionType::get(result, types, false));
+  auto* declared = llvm::cast<llvm::Function>(callee.getCallee());
+  // Equal calls are shared, and moved out of loops.
+  declared->setDoesNotAccessMemory();
+  declared->setDoesNotThrow();
+  declared->setWillReturn();
+  const int lanes = lanes_of(arguments[0]);
+  if (lanes == 1) return b.CreateCall(callee, arguments);
+  Value results = llvm::PoisonValue::get(with_lanes(result, lanes));
+  for (int lane = 0; lane < lanes; ++lane) {
+    std::vector<Value> scalars;
+    scalars.reserve(arguments.size());
+    for (const Value argument : arguments)
+      scalars.push_back(b.CreateExtractElement(argument, lane));
+    results = b.CreateInsertElement(results, b.CreateCall(callee, scalars), lane);
+  }
+  return results;
+}
+
+}  // namespace aoe

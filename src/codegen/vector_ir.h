@@ -1,0 +1,76 @@
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "device/device.h"
+
+namespace aoe {
+
+// How many elements a value of the generated code holds side by side: 1 for a scalar.
+inline int lanes_of(const llvm::Value* value) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector == nullptr ? 1 : static_cast<int>(vector->getNumElements());
+}
+
+inline llvm::Type* with_lanes(llvm::Type* element, int lanes) {
+  return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+}
+
+// Arithmetic on scalars and vectors alike, as the device has it: what the emitters of element
+// operations share. Numbers given as C++ ones take the type of the value they meet.
+class VectorIr {
+ public:
+  VectorIr(llvm::IRBuilder<>& builder, const Device& device) : b(builder), device(device) {}
+
+  using Value = llvm::Value*;
+
+  // Without the instruction, `llvm.fma` would become a call.
+  bool has_fma() const { return device.instruction_set != InstructionSet::sse2; }
+  bool has_half() const { return device.instruction_set != InstructionSet::sse2; }
+
+  llvm::Type* retyped(Value like, llvm::Type* element) const {
+    return with_lanes(element, lanes_of(like));
+  }
+  Value number(Value like, double value) const {
+    return llvm::ConstantFP::get(like->getType(), value);
+  }
+  Value integer(Value like, int64_t value) const {
+    return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(value), true);
+  }
+
+  // a * b + c, in one rounding where the device can.
+  Value multiply_add(Value a, Value b, Value c) const;
+  Value multiply_add(Value a, Value b, double c) const { return multiply_add(a, b, number(a, c)); }
+  // Coefficients from the highest power down.
+  Value polynomial(Value x, std::initializer_list<double> coefficients) const;
+
+  // f32 and the 32-bit integers of the same bits.
+  Value bits_of(Value floats) const {
+    return b.CreateBitCast(floats, retyped(floats, b.getInt32Ty()));
+  }
+  Value floats_of(Value bits) const { return b.CreateBitCast(bits, retyped(bits, b.getFloatTy())); }
+
+  Value absolute(Value a) const { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
+  Value is_nan(Value a) const { return b.CreateFCmpUNO(a, a); }
+
+  // The smaller (larger) of `bound` and `a`; NaN stays. One instruction.
+  Value at_most(Value a, double bound) const {
+    const Value limit = number(a, bound);
+    return b.CreateSelect(b.CreateFCmpOLT(limit, a), limit, a);
+  }
+  Value at_least(Value a, double bound) const {
+    const Value limit = number(a, bound);
+    return b.CreateSelect(b.CreateFCmpOGT(limit, a), limit, a);
+  }
+
+  // A function of codegen/library.h, called for each lane.
+  Value call(const std::string& function, llvm::Type* result, std::vector<Value> arguments) const;
+
+  llvm::IRBuilder<>& b;
+  const Device& device;
+};
+
+}  // namespace aoe
