@@ -1,0 +1,196 @@
+#include "policy/loop_defaults.h"
+
+#include <algorithm>
+
+#include "expr/affine.h"
+#include "expr/rewrite.h"
+
+namespace aoe {
+namespace {
+
+bool is_costly(ExprOp op) {
+  switch (op) {
+    case ExprOp::exp:
+    case ExprOp::log:
+    case ExprOp::tanh:
+    case ExprOp::erf:
+    case ExprOp::div:
+    case ExprOp::sqrt: return true;
+    default: return false;
+  }
+}
+
+class LoopChoice {
+ public:
+  LoopChoice(const Nest& nest, const Loop& loop, const Device& device)
+      : loop_(loop), device_(device), outer_(nest.outer.size()) {
+    const auto look = [&](const Expr& e) {
+      if (e->op == ExprOp::load) add_load(nest, e);
+      costly_ += is_costly(e->op) ? 1 : 0;
+      if (e->op != ExprOp::load && e->op != ExprOp::axis) widen(e.dtype());
+    };
+    for (const Expr& expr : loop.elements) for_each_node(expr, look);
+    for (const Expr& expr : loop.results) for_each_node(expr, look);
+    for (const NestStore& store : loop.stores) {
+      stores_.push_back(*affine_of(store.offset, loop.extents.size()));
+    }
+  }
+
+  LoopPolicy choose() {
+    LoopPolicy policy;
+    const int axis = vector_axis();
+    if (axis < 0) return policy;
+    policy.vector_axis = axis;
+    const int64_t extent = loop_.extents[static_cast<size_t>(axis)];
+    int lanes = device_.vector_bytes / widest_;
+    while (lanes / 2 >= extent) lanes /= 2;
+    policy.lanes = std::max(lanes, 1);
+    if (policy.lanes == 1) return {};
+    const int64_t vectors = ceil_div(extent, policy.lanes);
+    policy.unroll = static_cast<int>(std::min<int64_t>(vectors, wanted_unroll(policy)));
+    choose_block(policy);
+    return policy;
+  }
+
+ private:
+  void add_load(const Nest& nest, const Expr& load) {
+    widen(nest.buffers[static_cast<size_t>(load->id)].dtype);
+    if (load->rank == 1) {
+      if (const auto form = affine_of(load->operands[0], loop_.extents.size())) {
+        loads_.push_back(*form);
+        return;
+      }
+    }
+    ++irregular_;
+  }
+
+  void widen(DType dtype) {
+    if (dtype == DType::boolean) return;
+    widest_ = std::max(widest_, info(dtype).bytes);
+  }
+
+  int64_t stride(const Affine& form, size_t axis) const { return form.coefficients[axis]; }
+
+  // What vectors along an axis make of the memory accesses; less is better.
+  double cost_along(size_t axis) const {
+    double cost = 0;
+    for (const Affine& load : loads_) {
+      const int64_t s = stride(load, axis);
+      if (s != 0 && s != 1) cost += s > 1 && s <= 4 ? 0.4 : 1;
+    }
+    for (const Affine& store : stores_) {
+      const int64_t s = stride(store, axis);
+      if (s != 1 && !loop_.is_reduced(axis)) cost += 2;
+    }
+    // Lanes that stay empty.
+    const int64_t lanes = device_.vector_bytes / widest_;
+    if (loop_.extents[axis] < lanes) {
+      cost += 0.5 * static_cast<double>(lanes - loop_.extents[axis]) / static_cast<double>(lanes);
+    }
+    return cost;
+  }
+
+  int vector_axis() const {
+    int best = -1;
+    double best_cost = 1e9;
+    for (size_t i = loop_.extents.size(); i-- > outer_;) {
+      const bool last_reduced = i + 1 == loop_.extents.size() && loop_.is_reduced(i);
+      if (loop_.extents[i] < 2 || (loop_.is_reduced(i) && !last_reduced)) continue;
+      // A reduction over lanes pays for folding them.
+      const double cost = cost_along(i) + (loop_.is_reduced(i) ? 0.3 : 0);
+      if (cost < best_cost) {
+        best_cost = cost;
+        best = static_cast<int>(i);
+      }
+    }
+    return best;
+  }
+
+  int wanted_unroll(const LoopPolicy& policy) const {
+    const bool reduced = loop_.reducer.has_value();
+    if (!reduced) return costly_ > 0 ? 2 : 4;
+    if (loop_.is_reduced(static_cast<size_t>(policy.vector_axis))) {
+      return loop_.reducer->size() > 1 ? 2 : 4;
+    }
+    if (loop_.reducer->size() > 1) return 2;
+    return device_.vector_registers / 4;
+  }
+
+  void choose_block(LoopPolicy& policy) const {
+    const auto vector = static_cast<size_t>(policy.vector_axis);
+    if (loop_.is_reduced(vector)) return;
+    if (!loop_.reducer) {
+      choose_transposition(policy);
+      return;
+    }
+    // Windows overlap from row to row: neighbouring rows share what they load.
+    for (size_t axis = vector; axis-- > outer_;) {
+      const bool shares = std::any_of(loads_.begin(), loads_.end(), [&](const Affine& load) {
+        if (stride(load, axis) == 0) return false;
+        for (size_t r = loop_.out_rank; r < loop_.extents.size(); ++r) {
+          if (stride(load, r) == stride(load, axis)) return true;
+        }
+        return false;
+      });
+      if (!shares && irregular_ == 0) continue;
+      const int budget = device_.vector_registers / 4;
+      policy.unroll = std::min(policy.unroll, 4);
+      const int64_t rows = std::min<int64_t>(loop_.extents[axis], budget / policy.unroll);
+      if (rows > 1) {
+        policy.block_axis = static_cast<int>(axis);
+        policy.block = static_cast<int>(rows);
+      }
+      return;
+    }
+  }
+
+  // Memory that is contiguous along another axis than the vectors' is read along that one.
+  void choose_transposition(LoopPolicy& policy) const {
+    const auto vector = static_cast<size_t>(policy.vector_axis);
+    for (const Affine& load : loads_) {
+      const int64_t across = stride(load, vector);
+      if (across == 0 || across == 1) continue;
+      for (size_t axis = outer_; axis < loop_.out_rank; ++axis) {
+        if (axis == vector || stride(load, axis) != 1) continue;
+        if (loop_.extents[axis] < policy.lanes) continue;
+        policy.block_axis = static_cast<int>(axis);
+        policy.block = policy.lanes;
+        policy.unroll = 1;
+        return;
+      }
+    }
+  }
+
+  const Loop& loop_;
+  const Device& device_;
+  size_t outer_;
+  std::vector<Affine> loads_;
+  std::vector<Affine> stores_;
+  int irregular_ = 0;
+  int costly_ = 0;
+  int widest_ = 4;
+};
+
+// Outer points are what threads share, so a single long axis is cut into pieces of this many.
+constexpr int64_t kPiece = 8192;
+
+// The axes before the first one that the loop's core needs.
+size_t outer_axes(const Loop& loop) {
+  size_t outer = loop.out_rank;
+  for (const int axis : {loop.policy.vector_axis, loop.policy.block_axis}) {
+    if (axis >= 0) outer = std::min(outer, static_cast<size_t>(axis));
+  }
+  return outer;
+}
+
+}  // namespace
+
+void choose_loops(Nest& nest, const Device& device) {
+  for (Loop& loop : nest.loops) loop.policy = LoopChoice(nest, loop, device).choose();
+  if (nest.loops.size() != 1 || !nest.outer.empty()) return;
+  const Loop& loop = nest.loops[0];
+  const size_t outer = outer_axes(loop);
+  nest.outer.assign(loop.extents.begin(), loop.extents.begin() + static_cast<int64_t>(outer));
+}
+
+}  // namespace aoe

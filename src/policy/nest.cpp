@@ -1,0 +1,88 @@
+#include "policy/nest.h"
+
+#include <fmt/ranges.h>
+
+#include <functional>
+
+namespace aoe {
+namespace {
+
+constexpr int64_t kRowAlignment = 64;  // rows begin at cache lines
+
+int64_t padded_bytes(const NestBuffer& buffer) {
+  return ceil_div(element_count(buffer.shape) * info(buffer.dtype).bytes, kRowAlignment) *
+         kRowAlignment;
+}
+
+std::string annotation(const Loop& loop, size_t axis) {
+  const LoopPolicy& policy = loop.policy;
+  const auto which = static_cast<int>(axis);
+  if (which == policy.vector_axis) {
+    return fmt::format(" vectors of {}{}", policy.lanes,
+                       policy.unroll > 1 ? fmt::format(" x {}", policy.unroll) : "");
+  }
+  if (which == policy.block_axis) return fmt::format(" blocks of {}", policy.block);
+  return "";
+}
+
+}  // namespace
+
+int64_t Nest::row_offset(size_t buffer) const {
+  int64_t offset = 0;
+  for (size_t i = 0; i < buffer; ++i) {
+    if (buffers[i].row) offset += padded_bytes(buffers[i]);
+  }
+  return offset;
+}
+
+int64_t Nest::row_bytes() const { return row_offset(buffers.size()); }
+
+std::string to_string(const Nest& nest) {
+  std::string text;
+  for (size_t i = 0; i < nest.buffers.size(); ++i) {
+    const NestBuffer& buffer = nest.buffers[i];
+    text += fmt::format("{} %{} {}[{}]\n", buffer.row ? "row" : "buffer", i,
+                        info(buffer.dtype).brief, fmt::join(buffer.shape, ","));
+  }
+  std::string margin;
+  const auto line = [&](const std::string& words) { text += margin + words + "\n"; };
+  const auto axis_line = [&](size_t axis, size_t out_rank, int64_t extent,
+                             const std::string& kind, const std::string& note) {
+    line(fmt::format("{} {} < {}{}", kind, axis_name(static_cast<int64_t>(axis), out_rank), extent,
+                     note));
+    margin += "  ";
+  };
+  for (size_t i = 0; i < nest.outer.size(); ++i) {
+    axis_line(i, nest.outer.size(), nest.outer[i], "parallel", "");
+  }
+  const std::string inside = margin;
+  for (const Loop& loop : nest.loops) {
+    margin = inside;
+    for (size_t i = nest.outer.size(); i < loop.extents.size(); ++i) {
+      const bool ranged = nest.ranged_axis == static_cast<int>(i);
+      axis_line(i, loop.out_rank, loop.extents[i], loop.is_reduced(i) ? "reduce" : "for",
+                annotation(loop, i) + (ranged ? " in a range" : ""));
+    }
+    const auto store_line = [&](const NestStore& store, const std::string& value) {
+      line(fmt::format("%{}[{}] = {}{}", store.buffer, to_string(store.offset, loop.out_rank),
+                       value, loop.policy.streaming ? " past the caches" : ""));
+    };
+    for (const Loop::Kept& kept : loop.kept) {
+      store_line(kept.store, to_string(kept.value, loop.out_rank));
+    }
+    if (loop.reducer) {
+      std::vector<std::string> elements;
+      for (const Expr& element : loop.elements) {
+        elements.push_back(to_string(element, loop.out_rank));
+      }
+      line(fmt::format("{} {}", loop.reducer->name, fmt::join(elements, "; ")));
+      margin.resize(inside.size() + 2 * (loop.out_rank - nest.outer.size()));
+    }
+    for (size_t i = 0; i < loop.stores.size(); ++i) {
+      store_line(loop.stores[i], to_string(loop.results[i], loop.out_rank));
+    }
+  }
+  return text;
+}
+
+}  // namespace aoe
