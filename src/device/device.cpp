@@ -15,32 +15,15 @@ namespace {
 
 constexpr std::array<std::string_view, kInstructionSets.size()> kNames{"sse2", "avx2", "avx512"};
 
-void set_vectors(Device& device, InstructionSet widest) {
-  device.vector_bytes = 16 << static_cast<int>(widest);
-  device.vector_registers = widest == InstructionSet::avx512 ? 32 : 16;
-}
-
-void set_features(Device& device, const Features& announced) {
-  const Features working = working_features(announced);
-  device.fma = working.fma;
-  device.f16c = working.f16c;
-  device.instruction_sets = {InstructionSet::sse2};
-  const auto add = [&](InstructionSet set, bool promised, bool works) {
-    if (works) device.instruction_sets.push_back(set);
-    else if (promised) device.announced_only.push_back(set);
-  };
-  add(InstructionSet::avx2, announced.avx2, working.avx2);
-  add(InstructionSet::avx512, announced.avx512, working.avx512);
-  set_vectors(device, device.instruction_sets.back());
-}
-
 Device look_at_host() {
   const Identity identity = host_identity();
   Device device;
   device.architecture = identity.architecture;
   device.micro_architecture = identity.micro_architecture;
   device.processor = identity.processor;
-  if (identity.architecture == "x86_64") set_features(device, identity.announced);
+  if (identity.architecture == "x86_64") {
+    set_features(device, identity.announced, working_features(identity.announced));
+  }
   device.cores = usable_cores();
   device.processors = std::max(device.cores, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   device.caches = host_caches(allowed_cpus().front(), device.processors);
@@ -58,6 +41,10 @@ std::optional<InstructionSet> instruction_set_named(std::string_view text) {
   }
   return std::nullopt;
 }
+
+int vector_bytes(InstructionSet set) { return 16 << static_cast<int>(set); }
+
+int vector_registers(InstructionSet set) { return set == InstructionSet::avx512 ? 32 : 16; }
 
 bool Device::has(InstructionSet set) const {
   return std::find(instruction_sets.begin(), instruction_sets.end(), set) != instruction_sets.end();
@@ -79,7 +66,8 @@ Device narrowed(const Device& device, InstructionSet widest) {
   std::erase_if(narrow.instruction_sets, [&](InstructionSet set) { return set > widest; });
   narrow.announced_only.clear();
   if (widest == InstructionSet::sse2) narrow.fma = narrow.f16c = false;
-  set_vectors(narrow, widest);
+  narrow.vector_bytes = vector_bytes(widest);
+  narrow.vector_registers = vector_registers(widest);
   return narrow;
 }
 

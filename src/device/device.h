@@ -22,6 +22,8 @@ inline constexpr std::array kInstructionSets{InstructionSet::sse2, InstructionSe
 
 std::string_view name(InstructionSet set);
 std::optional<InstructionSet> instruction_set_named(std::string_view name);
+int vector_bytes(InstructionSet set);
+int vector_registers(InstructionSet set);
 
 // A data cache of one level. One that is not there has no bytes.
 struct Cache {

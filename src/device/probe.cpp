@@ -116,10 +116,6 @@ void run_instructions(const Features&) {}
 
 #endif
 
-bool runs(const Features& features) {
-  return runs_in_child([&] { run_instructions(features); });
-}
-
 }  // namespace
 
 bool runs_in_child(const std::function<void()>& body, std::chrono::milliseconds timeout) {
@@ -141,21 +137,40 @@ bool runs_in_child(const std::function<void()>& body, std::chrono::milliseconds 
   return word == Word::done;
 }
 
-Features working_features(const Features& announced) {
+bool features_run(const Features& features) {
+  return runs_in_child([&] { run_instructions(features); });
+}
+
+Features working_features(const Features& announced,
+                          const std::function<bool(const Features&)>& run) {
   if (announced == Features{}) return announced;
   // Forking a large process takes long: one child, unless something does not run.
-  if (runs(announced)) return announced;
+  if (run(announced)) return announced;
   Features working;
   for (bool Features::* feature :
        {&Features::fma, &Features::f16c, &Features::avx2, &Features::avx512}) {
     Features alone;
     alone.*feature = true;
-    working.*feature = announced.*feature && runs(alone);
+    working.*feature = announced.*feature && run(alone);
   }
   // A wider set is made of the narrower ones.
   working.avx2 = working.avx2 && working.fma && working.f16c;
   working.avx512 = working.avx512 && working.avx2;
   return working;
+}
+
+void set_features(Device& device, const Features& announced, const Features& working) {
+  device.fma = working.fma;
+  device.f16c = working.f16c;
+  device.instruction_sets = {InstructionSet::sse2};
+  const auto add = [&](InstructionSet set, bool promised, bool works) {
+    if (works) device.instruction_sets.push_back(set);
+    else if (promised) device.announced_only.push_back(set);
+  };
+  add(InstructionSet::avx2, announced.avx2, working.avx2);
+  add(InstructionSet::avx512, announced.avx512, working.avx512);
+  device.vector_bytes = vector_bytes(device.instruction_sets.back());
+  device.vector_registers = vector_registers(device.instruction_sets.back());
 }
 
 }  // namespace aoe

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 
+#include "device/device.h"
 #include "device/identity.h"
 
 namespace aoe {
@@ -16,7 +17,14 @@ inline constexpr std::chrono::milliseconds kProbeTimeout{10'000};
 bool runs_in_child(const std::function<void()>& body,
                    std::chrono::milliseconds timeout = kProbeTimeout);
 
-// Those of the announced features whose instructions run.
-Features working_features(const Features& announced);
+// Whether the instructions of all these features run on the processor at hand.
+bool features_run(const Features& features);
+
+// Those of the announced features that `run`.
+Features working_features(const Features& announced,
+                          const std::function<bool(const Features&)>& run = features_run);
+
+// Writes into the device of an x86_64 what follows from the features it announces and has.
+void set_features(Device& device, const Features& announced, const Features& working);
 
 }  // namespace aoe
