@@ -113,12 +113,11 @@ def _measure(
     results: dict[str, Any],
     save: Callable[[], None],
 ) -> None:
-    peak = machine.Peak(options.work)
     rows = [(chosen, threads) for chosen in cases for threads in options.threads]
     for number, ((suite, model, family), threads) in enumerate(rows, 1):
         print(f"[{number}/{len(rows)}] {model.title}, {words.threads(threads)}", flush=True)
         cpus = cores[:threads]
-        peak.look(cpus, results["machine"]["peak"])
+        machine.look_at_peak(cpus, results["machine"]["peak"])
         seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS[suite])
         fewest = FEWEST_PAIRS if options.quick else FEWEST_ROUNDS
         running = [name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS)]

@@ -1,7 +1,5 @@
 #include "base/parallel.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -44,12 +42,6 @@ void parallel_for(int64_t count, int64_t grain, int threads,
     work();
   }
   if (error) std::rethrow_exception(error);
-}
-
-int available_cores() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
 }
 
 }  // namespace aoe

@@ -11,7 +11,4 @@ namespace aoe {
 void parallel_for(int64_t count, int64_t grain, int threads,
                   const std::function<void(int64_t, int64_t)>& body);
 
-// Cores this process may use.
-int available_cores();
-
 }  // namespace aoe

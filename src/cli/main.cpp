@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", AOE_VERSION);
   aoe::add_run_command(app);
+  aoe::add_devices_command(app);
   try {
     app.parse(argc, argv);
     const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;

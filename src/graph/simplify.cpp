@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
+#include "device/cores.h"
 #include "expr/evaluate.h"
 
 namespace aoe {
@@ -146,7 +146,7 @@ class Folder {
       inputs.push_back(call.inputs[static_cast<size_t>(operand)].value->tensor());
     }
     const Evaluator evaluator(std::make_shared<const Workload>(std::move(*lowered.workload)));
-    const std::vector<Tensor> results = evaluator.run(inputs, available_cores());
+    const std::vector<Tensor> results = evaluator.run(inputs, usable_cores());
     for (size_t i = 0; i < results.size(); ++i) set_constant(node.outputs[i], results[i]);
     return true;
   }

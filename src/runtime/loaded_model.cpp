@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
+#include "device/cores.h"
 #include "frontend/onnx.h"
 #include "graph/simplify.h"
 
@@ -146,7 +146,7 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
   }
   // What does not depend on open dimensions is done once, so that all shapes share its weights.
   simplify(graph);
-  const int threads = options.threads > 0 ? options.threads : available_cores();
+  const int threads = options.threads > 0 ? options.threads : usable_cores();
   runner_ = std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)), threads);
   std::vector<ValueType> types;
   for (const Port& port : inputs_) {

@@ -1,0 +1,176 @@
+#include "device/probe.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace aoe {
+namespace {
+
+constexpr char kDone = 1;
+
+// Without what other libraries want done around a fork: this child runs none of their code.
+pid_t fork_plainly() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+  return _Fork();
+#else
+  return fork();
+#endif
+}
+
+// A crash in the child ends it quietly: no core file, no handler of the host's.
+void end_on_faults() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { _exit(1); };
+  sigset_t faults;
+  sigemptyset(&faults);
+  for (const int fault : {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGABRT, SIGSYS}) {
+    sigaction(fault, &action, nullptr);
+    sigaddset(&faults, fault);
+  }
+  sigprocmask(SIG_UNBLOCK, &faults, nullptr);
+}
+
+[[noreturn]] void run_child(const std::function<void()>& body, int report) {
+  end_on_faults();
+  body();
+  while (write(report, &kDone, 1) < 0 && errno == EINTR) {
+  }
+  _exit(0);
+}
+
+// What the child has to say, which comes through a pipe: its exit status may go to a host that
+// waits for all children. A pipe that ends without a word is a child that died.
+enum class Word { done, died, none };
+
+Word word_of_child(int pipe, std::chrono::milliseconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + timeout;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() < 0) return Word::none;
+    pollfd ready{pipe, POLLIN, 0};
+    const int count = poll(&ready, 1, static_cast<int>(left.count()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Word::none;
+    char word = 0;
+    const ssize_t size = read(pipe, &word, 1);
+    if (size < 0 && errno == EINTR) continue;
+    return size == 1 && word == kDone ? Word::done : Word::died;
+  }
+}
+
+#if defined(__x86_64__)
+
+// The compiler is told of the narrow registers only: it uses no others here.
+
+void run_fma() { asm volatile("vfmadd231ps %%xmm0, %%xmm0, %%xmm1" ::: "xmm0", "xmm1"); }
+
+void run_f16c() {
+  asm volatile(
+      "vcvtps2ph $0, %%xmm0, %%xmm1\n"
+      "vcvtph2ps %%xmm1, %%xmm0" ::
+          : "xmm0", "xmm1");
+}
+
+void run_avx2() {
+  asm volatile(
+      "vpxor %%ymm0, %%ymm0, %%ymm0\n"
+      "vpaddd %%ymm0, %%ymm0, %%ymm1\n"
+      "vpermd %%ymm1, %%ymm0, %%ymm1\n"
+      "vfmadd231ps %%ymm0, %%ymm0, %%ymm1\n"
+      "vcvtps2ph $0, %%ymm0, %%xmm1\n"
+      "vcvtph2ps %%xmm1, %%ymm0\n"
+      "vzeroupper" ::
+          : "xmm0", "xmm1");
+}
+
+void run_avx512() {
+  asm volatile(
+      "vpxord %%zmm0, %%zmm0, %%zmm0\n"           // F
+      "vpaddd %%zmm0, %%zmm0, %%zmm31\n"          // F, the upper registers
+      "vfmadd231ps %%zmm0, %%zmm31, %%zmm1\n"     // F
+      "vandps %%zmm0, %%zmm1, %%zmm1\n"           // DQ
+      "vpaddb %%zmm0, %%zmm1, %%zmm1\n"           // BW
+      "vpcmpeqb %%zmm0, %%zmm1, %%k1\n"           // BW, a mask of 64
+      "vpconflictd %%zmm0, %%zmm1\n"              // CD
+      "vpaddd %%ymm0, %%ymm31, %%ymm1%{%%k1%}\n"  // VL
+      "vzeroupper" ::
+          : "xmm0", "xmm1");
+}
+
+void run_instructions(const Features& features) {
+  if (features.fma) run_fma();
+  if (features.f16c) run_f16c();
+  if (features.avx2) run_avx2();
+  if (features.avx512) run_avx512();
+}
+
+#else
+
+void run_instructions(const Features&) {}
+
+#endif
+
+}  // namespace
+
+bool runs_in_child(const std::function<void()>& body, std::chrono::milliseconds timeout) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  const pid_t child = fork_plainly();
+  if (child == 0) run_child(body, ends[1]);
+  close(ends[1]);
+  if (child < 0) {
+    close(ends[0]);
+    return false;
+  }
+  const Word word = word_of_child(ends[0], timeout);
+  close(ends[0]);
+  // Only one that is still there: the number of one that the host has waited for may be another's.
+  if (word == Word::none) kill(child, SIGKILL);
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return word == Word::done;
+}
+
+bool features_run(const Features& features) {
+  return runs_in_child([&] { run_instructions(features); });
+}
+
+Features working_features(const Features& announced,
+                          const std::function<bool(const Features&)>& run) {
+  if (announced == Features{}) return announced;
+  // Forking a large process takes long: one child, unless something does not run.
+  if (run(announced)) return announced;
+  Features working;
+  for (bool Features::* feature :
+       {&Features::fma, &Features::f16c, &Features::avx2, &Features::avx512}) {
+    Features alone;
+    alone.*feature = true;
+    working.*feature = announced.*feature && run(alone);
+  }
+  // A wider set is made of the narrower ones.
+  working.avx2 = working.avx2 && working.fma && working.f16c;
+  working.avx512 = working.avx512 && working.avx2;
+  return working;
+}
+
+void set_features(Device& device, const Features& announced, const Features& working) {
+  device.fma = working.fma;
+  device.f16c = working.f16c;
+  device.instruction_sets = {InstructionSet::sse2};
+  const auto add = [&](InstructionSet set, bool promised, bool works) {
+    if (works) device.instruction_sets.push_back(set);
+    else if (promised) device.announced_only.push_back(set);
+  };
+  add(InstructionSet::avx2, announced.avx2, working.avx2);
+  add(InstructionSet::avx512, announced.avx512, working.avx512);
+  device.vector_bytes = vector_bytes(device.instruction_sets.back());
+  device.vector_registers = vector_registers(device.instruction_sets.back());
+}
+
+}  // namespace aoe
