@@ -222,13 +222,15 @@ class Parser {
     return types;
   }
 
-  // `max(r:3)` begins a reduction, `max(a, 3)` an expression.
+  // `max(r:3)` begins a reduction, `max(a, 3)` and `f32(3:i64)` an expression.
   bool at_reduction() const {
     if (tokens_.current().kind != Kind::name) return false;
     const Token after = tokens_.ahead(1);
     if (after.is("{")) return true;
     if (!after.is("(")) return false;
-    return tokens_.ahead(2).is(")") || tokens_.ahead(3).is(":");
+    const Token inside = tokens_.ahead(2);
+    const bool is_number = inside.kind != Kind::name || inside.text == "inf" || inside.text == "nan";
+    return inside.is(")") || (!is_number && tokens_.ahead(3).is(":"));
   }
 
   void reduction(Stage& stage, ExprParser& exprs, DType output) {
@@ -258,7 +260,7 @@ class Parser {
     }
   }
 
-  // {identity | combination}: a reduction that no name says.
+  // {identity -> combination}: a reduction that no name says.
   Reducer own_reducer(const Token& name, ExprParser& exprs) {
     Reducer reducer{.name = std::string(name.text), .identity = {}, .combine = {}};
     tokens_.expect("{");
@@ -273,7 +275,7 @@ class Parser {
     }
     const std::vector<DType> left = exprs.args;
     exprs.args.insert(exprs.args.end(), left.begin(), left.end());
-    tokens_.expect("|");
+    tokens_.expect("->");
     reducer.combine = exprs.list(contexts);
     tokens_.expect("}");
     require(reducer.combine.size() == left.size(), "{}: {} combinations for {} identities",

@@ -46,9 +46,8 @@ int64_t integer_from(const NumberText& number, DType dtype) {
   uint64_t magnitude = 0;
   const char* end = number.magnitude.data() + number.magnitude.size();
   const auto [stop, error] = std::from_chars(number.magnitude.data(), end, magnitude);
-  const uint64_t limit = dtype == DType::u64 && !number.negative
-                             ? std::numeric_limits<uint64_t>::max()
-                             : (uint64_t{1} << 63) - (number.negative ? 0 : 1);
+  uint64_t limit = (uint64_t{1} << 63) - (number.negative ? 0 : 1);
+  if (dtype == DType::u64) limit = number.negative ? 0 : std::numeric_limits<uint64_t>::max();
   require(error == std::errc() && stop == end && magnitude <= limit, "{}{} does not fit into {}",
           number.negative ? "-" : "", number.magnitude, name(dtype));
   return static_cast<int64_t>(number.negative ? 0 - magnitude : magnitude);
