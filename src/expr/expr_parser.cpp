@@ -70,8 +70,8 @@ int64_t TokenStream::integer(std::string_view what) {
 int64_t TokenStream::numbered(Token::Kind kind, std::string_view what) {
   const Token token = expect(kind, what);
   const int64_t value = integer_of(token, token.text.substr(1));
-  require(value <= std::numeric_limits<int>::max(), "{}: '{}' is too large a number",
-          token.place(), token.text);
+  require(value <= std::numeric_limits<int>::max(), "{}: '{}' is too large a number", token.place(),
+          token.text);
   return value;
 }
 
@@ -235,9 +235,8 @@ Expr ExprParser::load() {
     tokens_.advance();
     outside = finished(operand(type.dtype), type.dtype);
   }
-  return kept(at, located(at, [&] {
-                return Expr::load(id, type.dtype, std::move(index), outside);
-              }));
+  return kept(at,
+              located(at, [&] { return Expr::load(id, type.dtype, std::move(index), outside); }));
 }
 
 Expr ExprParser::argument() {

@@ -20,7 +20,8 @@ class Parser {
   Parser(std::string_view text, const ContentsLookup& lookup) : tokens_(text), lookup_(lookup) {}
 
   Workload parse() {
-    while (statement()) {}
+    while (statement()) {
+    }
     while (tokens_.current().kind == Token::Kind::newline) tokens_.advance();
     if (tokens_.current().kind != Token::Kind::end) tokens_.fail_expected("the end of the text");
     return finish();
@@ -229,7 +230,8 @@ class Parser {
     if (after.is("{")) return true;
     if (!after.is("(")) return false;
     const Token inside = tokens_.ahead(2);
-    const bool is_number = inside.kind != Kind::name || inside.text == "inf" || inside.text == "nan";
+    const bool is_number =
+        inside.kind != Kind::name || inside.text == "inf" || inside.text == "nan";
     return inside.is(")") || (!is_number && tokens_.ahead(3).is(":"));
   }
 

@@ -215,7 +215,8 @@ class StagePrinter {
     std::vector<Context> contexts;
     for (const Expr& identity : reducer.identity) contexts.emplace_back(identity.dtype());
     if (!is_standard(reducer)) {
-      text += fmt::format("{{{} -> ", list(reducer.identity, std::vector<Context>(contexts.size())));
+      text +=
+          fmt::format("{{{} -> ", list(reducer.identity, std::vector<Context>(contexts.size())));
       text += list(reducer.combine, contexts) + "}";
     } else {
       // The reducer's own type is found from the elements: they can only look to the output's.

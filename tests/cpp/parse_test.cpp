@@ -87,12 +87,12 @@ struct Broken {
 };
 // Texts of one stage, after an input.
 const std::vector<Broken> kBrokenStages{
-    {"%1 f32[4] = %0[a] +", "line 2, column 20: an expression is expected, not the end of the line"},
+    {"%1 f32[4] = %0[a] +",
+     "line 2, column 20: an expression is expected, not the end of the line"},
     {"%1 f32[4] = (%0[a]", "line 2, column 19: ')' is expected, not the end of the line"},
     {"%1 f32[4] = %0[a] + 1 + 2", "line 2, column 23: parentheses are needed before '+'"},
     {"%1 f32[4] = %0[b]", "line 2, column 16: there is no axis 'b' here"},
-    {"%1 f32[4] = %0[a + 1]",
-     "an index along axis 0 of float32[4] runs from 1 to 4"},
+    {"%1 f32[4] = %0[a + 1]", "an index along axis 0 of float32[4] runs from 1 to 4"},
     {"%1 f32[4] = %0[a, a]", "line 2, column 13: an index of 2 numbers into float32[4]"},
     {"%1 f32[4] = %0[%0[a]]", "line 2, column 13: an index is float32, not int64"},
     {"%1 f32[4] = %7[a]", "line 2, column 13: %7 is not declared"},
@@ -150,8 +150,9 @@ const std::vector<Broken> kBrokenStages{
     {"in %1 string[4]", "line 2, column 7: 'string' is no element type"},
     {"in %1 f32[4] x", "line 2, column 14: the end of the line is expected, not 'x'"},
     {"in % f32[4]", "line 2, column 4: a number is expected after '%'"},
-    {"sum", "line 2, column 1: 'in', 'view', 'constant', 'out' or the value of a stage is expected, "
-            "not 'sum'"},
+    {"sum",
+     "line 2, column 1: 'in', 'view', 'constant', 'out' or the value of a stage is expected, "
+     "not 'sum'"},
     {"%1 f32[4] = %0[a] ! 1", "line 2, column 19: '!' has no meaning here"},
     {"out %0\nout %0", "line 3, column 1: the end of the text is expected, not 'out'"},
     {"out %5", "line 2, column 5: %5 is not declared"},
@@ -184,8 +185,10 @@ std::string repeated(std::string_view text, int times) {
 
 TEST(WorkloadText, SizeAndDepthAreBounded) {
   const std::string start = "in %0 f32[4]\n%1 f32[4] = ";
-  EXPECT_NE(message_of(start + repeated("exp(", 100'000)).find("levels of nesting"), std::string::npos);
-  EXPECT_NE(message_of(start + repeated("(", 100'000)).find("levels of nesting"), std::string::npos);
+  EXPECT_NE(message_of(start + repeated("exp(", 100'000)).find("levels of nesting"),
+            std::string::npos);
+  EXPECT_NE(message_of(start + repeated("(", 100'000)).find("levels of nesting"),
+            std::string::npos);
   EXPECT_NE(message_of(start + repeated("%0[a]?", 100'000)).find("levels of nesting"),
             std::string::npos);
   // Temporaries double at each step.
@@ -195,8 +198,9 @@ TEST(WorkloadText, SizeAndDepthAreBounded) {
     if (i < 60) doubling += fmt::format("#{} = #{} + #{}; ", i, i - 1, i - 1);
     deep += fmt::format("#{} = exp(#{}); ", i, i - 1);
   }
-  EXPECT_NE(message_of(start + doubling + "%0[#59]").find("the indexes of the stage have more than"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of(start + doubling + "%0[#59]").find("the indexes of the stage have more than"),
+      std::string::npos);
   EXPECT_NE(message_of(start + deep + "#4999").find("an expression of more than 4096 levels"),
             std::string::npos);
   EXPECT_EQ(message_of(std::string(5 << 20, ' ')),

@@ -1,9 +1,12 @@
 // Prints the workloads of models' nodes as text, and fails where a text does not read back as the
-// workload it was printed from: workload_texts MODEL.onnx...
+// workload it was printed from: workload_texts MODEL.onnx... With "-" it parses a text from standard
+// input and prints it.
 
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <iostream>
+#include <iterator>
 #include <map>
 
 #include "expr/expr_table.h"
@@ -71,6 +74,16 @@ void check_model(const std::string& path, Totals& totals) {
 }  // namespace aoe
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "-") {
+    const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+    try {
+      fmt::print("{}", to_string(aoe::parse_workload(text)));
+      return 0;
+    } catch (const aoe::Error& error) {
+      fmt::print(stderr, "{}\n", error.what());
+      return 2;
+    }
+  }
   aoe::Totals totals;
   for (int i = 1; i < argc; ++i) aoe::check_model(argv[i], totals);
   fmt::print(stderr, "{} workloads, {} of them wrong, the longest text {} bytes\n",
