@@ -112,7 +112,7 @@ fuzz: $(BUILD)/fuzz/build.ninja $(VENV)/.installed
 	@ninja -C $(BUILD)/fuzz -j $(JOBS) fuzzers
 	@for target in $(basename $(notdir $(wildcard fuzz/*.cpp))); do \
 	  mkdir -p $(BUILD)/fuzz/corpus/$$target; \
-	  $(VENV)/bin/python tools/make_fuzz_seeds.py $(BUILD)/fuzz/seeds/$$target; \
+	  $(VENV)/bin/python tools/make_fuzz_seeds.py $$target $(BUILD)/fuzz/seeds/$$target; \
 	  echo "Fuzzing $$target for $(FUZZ_SECONDS) s"; \
 	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 \
 	    -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$$target- \

@@ -24,3 +24,12 @@ foreach(source IN LISTS example_sources)
   endif()
   target_sources(example_${name} PRIVATE ${source})
 endforeach()
+
+# Programs that the Python tests run.
+file(GLOB program_sources CONFIGURE_DEPENDS tests/programs/*.cpp)
+foreach(source IN LISTS program_sources)
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE aoe_core aoe_flags)
+endforeach()

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Writes seeds for the fuzzer of the ONNX importer: small models of ONNX's backend suite.
+"""Writes seeds for a fuzz target.
 
-    tools/make_fuzz_seeds.py DIR
+    tools/make_fuzz_seeds.py onnx_import DIR      small models of ONNX's backend suite
+    tools/make_fuzz_seeds.py workload_text DIR    the examples of docs/workload.md
 
 A model is taken if it shows an operator, attribute or kind of value that no smaller one shows.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,16 +22,27 @@ LARGEST = 20_000  # Bytes; a fuzzer is slow on large inputs and finds no more in
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print("usage: make_fuzz_seeds.py DIR", file=sys.stderr)
+    makers = {"onnx_import": chosen_models, "workload_text": example_workloads}
+    if len(sys.argv) != 3 or sys.argv[1] not in makers:
+        print(f"usage: make_fuzz_seeds.py {'|'.join(makers)} DIR", file=sys.stderr)
         return 2
-    folder = Path(sys.argv[1])
+    folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    seeds = choose(dict(small_models()))
+    seeds = makers[sys.argv[1]]()
     for name, raw in seeds.items():
-        (folder / f"{name}.onnx").write_bytes(raw)
+        (folder / name).write_bytes(raw)
     print(f"{len(seeds)} seeds in {folder}")
     return 0
+
+
+def example_workloads() -> dict[str, bytes]:
+    document = (Path(__file__).parents[1] / "docs" / "workload.md").read_text()
+    texts = re.findall(r"```workload\n(.*?)```", document, re.DOTALL)
+    return {f"example{i}.txt": text.encode() for i, text in enumerate(texts)}
+
+
+def chosen_models() -> dict[str, bytes]:
+    return {f"{name}.onnx": raw for name, raw in choose(dict(small_models())).items()}
 
 
 def small_models() -> Iterator[tuple[str, bytes]]:

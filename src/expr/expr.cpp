@@ -19,18 +19,6 @@ constexpr std::array<std::string_view, 48> kNames{
     "lt",       "le",    "and",  "or",    "xor",  "shl",   "shr",    "select"};
 static_assert(kNames.size() == static_cast<size_t>(ExprOp::select) + 1);
 
-bool gives_bool(ExprOp op) {
-  switch (op) {
-    case ExprOp::eq:
-    case ExprOp::lt:
-    case ExprOp::le:
-    case ExprOp::is_nan:
-    case ExprOp::is_inf:
-    case ExprOp::logical_not: return true;
-    default: return false;
-  }
-}
-
 // Index arithmetic on two known numbers; nothing where folding would have to think about overflow.
 Expr folded(ExprOp op, int64_t a, int64_t b) {
   int64_t result = 0;
@@ -65,6 +53,18 @@ Expr simplified(ExprOp op, const Expr& a, const Expr& b) {
 }  // namespace
 
 std::string_view name(ExprOp op) { return kNames[static_cast<size_t>(op)]; }
+
+bool gives_bool(ExprOp op) {
+  switch (op) {
+    case ExprOp::eq:
+    case ExprOp::lt:
+    case ExprOp::le:
+    case ExprOp::is_nan:
+    case ExprOp::is_inf:
+    case ExprOp::logical_not: return true;
+    default: return false;
+  }
+}
 
 Expr Expr::constant(DType dtype, double value) {
   if (!is_float(dtype)) {

@@ -63,6 +63,8 @@ enum class ExprOp : uint8_t {
 };
 
 std::string_view name(ExprOp op);
+// Whether the result is bool, whatever the operands are.
+bool gives_bool(ExprOp op);
 
 // A scalar expression over the axes of a stage, immutable and shared. Arithmetic on f16, bf16 and
 // smaller floats happens in f32; a cast rounds. Integers wrap around at the width of their type.

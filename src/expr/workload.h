@@ -63,8 +63,13 @@ struct Workload {
   int storage(int value) const;
 };
 
-// A short text, one line a stage, for people, tests and keys.
+// A short text, one line a stage, for people, tests and keys; docs/workload.md says how it reads.
+// `parse_workload` in expr/parse.h is its inverse.
 std::string to_string(const Workload& workload);
+
+// A hash of the text, the same on every machine and in every process: what a bank stores a
+// workload's policies under. Another text form is another key, so the form changes rarely.
+uint64_t key_of(const Workload& workload);
 
 // Fails if a load without an outside value could leave its tensor, or names a value that does not
 // exist. Loads whose index is itself loaded are checked when run.

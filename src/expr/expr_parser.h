@@ -1,0 +1,100 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "expr/expr_table.h"
+#include "expr/lexer.h"
+#include "expr/text.h"
+
+namespace aoe {
+
+// The type that a number has if it does not say so itself.
+using Context = std::optional<DType>;
+
+// Calls `fn`; an Error from it says where in the text.
+template <typename Fn>
+auto located(const Token& at, const Fn& fn) {
+  try {
+    return fn();
+  } catch (const Error& error) {
+    throw error.within(at.place());
+  }
+}
+
+// The words of a text with the one at hand, and the demands a grammar makes of it.
+class TokenStream {
+ public:
+  explicit TokenStream(std::string_view text) : lexer_(text), current_(lexer_.next()) {}
+
+  const Token& current() const { return current_; }
+  Token ahead(int count) const;
+  void advance() { current_ = lexer_.next(); }
+
+  Token expect(Token::Kind kind, std::string_view what);
+  void expect(std::string_view symbol);
+  [[noreturn]] void fail_expected(std::string_view what) const;
+
+  // Numbers, each with the words that stand for it.
+  int64_t integer(std::string_view what);
+  int64_t numbered(Token::Kind kind, std::string_view what);
+  NumberText number();
+  bool at_number() const;
+
+ private:
+  Lexer lexer_;
+  Token current_;
+};
+
+// Reads the expressions of one stage. Each list has its own temporaries.
+class ExprParser {
+ public:
+  // The type of a value that may be loaded; fails for others.
+  using Values = std::function<TensorType(const Token& at, int64_t id)>;
+
+  ExprParser(TokenStream& tokens, size_t out_rank, Values values)
+      : axes(out_rank), tokens_(tokens), out_rank_(out_rank), values_(std::move(values)) {}
+
+  // What expressions may name now.
+  size_t axes;
+  std::vector<DType> args = {};
+  bool loads = true;
+
+  // Expressions separated by semicolons. Beyond the end of `contexts` there is none.
+  std::vector<Expr> list(const std::vector<Context>& contexts);
+
+ private:
+  // An expression, or a number that has no type yet.
+  struct Parsed {
+    Token at;
+    Expr expr;
+    NumberText number = {};
+  };
+
+  Expr expression(Context context);
+  Parsed infix_form(Context context);
+  Parsed operand(Context context);
+  Parsed number();
+  Parsed named(Context context);
+  Expr function(const Token& at, ExprOp op, Context context);
+  Expr load();
+  Expr argument();
+  Expr axis(const Token& at) const;
+  void define();
+
+  Expr finished(const Parsed& parsed, Context context);
+  void finish_pair(Parsed& a, Parsed& b, Context context);
+  Expr kept(const Token& at, const Expr& expr);
+
+  TokenStream& tokens_;
+  size_t out_rank_;
+  Values values_;
+  ExprTable table_;
+  std::map<int64_t, Expr> temporaries_;
+  int nesting_ = 0;
+  int64_t index_nodes_ = 0;
+};
+
+}  // namespace aoe
