@@ -40,12 +40,9 @@ void expected(llvm::Error error) {
 
 // Levels of the x86-64 psABI: exactly what the device's instruction sets promise, and no more.
 std::string cpu_of(const Device& device) {
-  switch (device.instruction_set) {
-    case InstructionSet::avx512: return "x86-64-v4";
-    case InstructionSet::avx2: return "x86-64-v3";
-    case InstructionSet::sse2: return "x86-64";
-  }
-  return "generic";
+  if (device.has(InstructionSet::avx512)) return "x86-64-v4";
+  if (device.has(InstructionSet::avx2)) return "x86-64-v3";
+  return device.has(InstructionSet::sse2) ? "x86-64" : "generic";
 }
 
 std::unique_ptr<llvm::TargetMachine> target_machine(const Device& device) {
@@ -162,7 +159,7 @@ std::shared_ptr<const Code> compile(const std::string& key, const Device& device
   static std::mutex mutex;
   static auto& known = *new std::map<std::string, std::shared_future<std::shared_ptr<const Code>>>;
   const std::string whole =
-      fmt::format("{} {}\n{}", name(device.instruction_set), device.vector_bytes, key);
+      fmt::format("{} {}\n{}", cpu_of(device), device.vector_bytes, key);
   std::promise<std::shared_ptr<const Code>> promise;
   std::shared_future<std::shared_ptr<const Code>> future;
   {

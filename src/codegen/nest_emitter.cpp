@@ -288,7 +288,7 @@ class LoopEmitter {
     const Expr& element = loop_.elements[0];
     return loop_.reducer->name == "sum" && element->op == ExprOp::mul &&
            (element.dtype() == DType::f32 || element.dtype() == DType::f64) &&
-           device_.instruction_set != InstructionSet::sse2;
+           device_.fma;
   }
 
   std::vector<llvm::Value*> combined(const std::vector<llvm::Value*>& args, int width) {

@@ -44,11 +44,12 @@ class Parser {
     }
     const bool is_last = begins("out");
     if (is_last) outputs();
-    else if (begins("in")) input();
+    else if (begins("in")) input(false);
+    else if (begins("weight")) input(true);
     else if (begins("view")) view();
     else if (begins("constant")) constant();
     else if (first.kind == Kind::value) stage();
-    else tokens_.fail_expected("'in', 'view', 'constant', 'out' or the value of a stage");
+    else tokens_.fail_expected("'in', 'weight', 'view', 'constant', 'out' or the value of a stage");
     if (tokens_.current().kind != Kind::end) tokens_.expect(Kind::newline, "the end of the line");
     return !is_last;
   }
@@ -78,10 +79,10 @@ class Parser {
     require(is_new, "{}: %{} is declared twice", at.place(), id);
   }
 
-  void input() {
+  void input(bool weight) {
     const Token at = tokens_.current();
     const int64_t id = tokens_.numbered(Kind::value, "a value");
-    declare(at, id, {.type = type(), .view_of = -1, .constant = {}});
+    declare(at, id, {.type = type(), .view_of = -1, .constant = {}, .weight = weight});
     workload_.inputs.push_back(static_cast<int>(id));
     ready_.insert(id);
   }

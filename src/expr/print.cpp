@@ -247,11 +247,16 @@ std::string constant_text(const Tensor& constant) {
 
 }  // namespace
 
+std::string to_string(const Expr& expr, size_t out_rank) {
+  int temporaries = 0;
+  return ListPrinter(out_rank, temporaries).print({expr}, {std::nullopt});
+}
+
 std::string to_string(const Workload& workload) {
   std::string text;
   for (const int id : workload.inputs) {
-    text +=
-        fmt::format("in %{} {}\n", id, type_text(workload.values[static_cast<size_t>(id)].type));
+    const Workload::Value& value = workload.values[static_cast<size_t>(id)];
+    text += fmt::format("{} %{} {}\n", value.weight ? "weight" : "in", id, type_text(value.type));
   }
   // Views and constants come first, whichever stage makes or uses them.
   for (size_t i = 0; i < workload.values.size(); ++i) {

@@ -52,6 +52,7 @@ struct Workload {
     TensorType type;
     int view_of = -1;  // the same elements as that value, in another shape
     Tensor constant;   // known contents
+    bool weight = false;  // an input whose contents stay the same from run to run
   };
 
   std::vector<Value> values;
@@ -62,6 +63,9 @@ struct Workload {
   // The value that holds the elements of `value`.
   int storage(int value) const;
 };
+
+// One expression of a stage with that many output axes, in the words of the text below.
+std::string to_string(const Expr& expr, size_t out_rank);
 
 // A short text, one line a stage, for people, tests and keys; docs/workload.md says how it reads.
 // `parse_workload` in expr/parse.h is its inverse.

@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "expr/text.h"
+
 namespace aoe {
 namespace {
 

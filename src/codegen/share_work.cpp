@@ -1,0 +1,64 @@
+#include <cstdlib>
+#include <memory>
+
+#include "base/parallel.h"
+#include "base/shape.h"
+#include "codegen/step.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace aoe {
+namespace {
+
+// Denormal numbers cost a hundred times what others do, and carry nothing: inside kernels they are
+// zero. The caller's mode comes back.
+class FlushDenormals {
+ public:
+#if defined(__x86_64__)
+  FlushDenormals() : before_(_mm_getcsr()) {
+    constexpr unsigned kFlushToZero = 0x8000;
+    constexpr unsigned kDenormalsAreZero = 0x0040;
+    _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
+  }
+  ~FlushDenormals() { _mm_setcsr(before_); }
+#else
+  FlushDenormals() = default;
+#endif
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+#if defined(__x86_64__)
+  unsigned before_;
+#endif
+};
+
+constexpr size_t kAlignment = 64;
+
+}  // namespace
+
+void share_work(int64_t count, int64_t grain, int threads, int64_t scratch_bytes,
+                const std::function<void(int64_t, int64_t, void*)>& body) {
+  const auto part = [&](int64_t first, int64_t last) {
+    struct Free {
+      void operator()(void* memory) const { std::free(memory); }
+    };
+    std::unique_ptr<void, Free> scratch;
+    if (scratch_bytes > 0) {
+      const auto size = static_cast<size_t>(ceil_div(scratch_bytes, kAlignment)) * kAlignment;
+      scratch.reset(std::aligned_alloc(kAlignment, size));
+      if (!scratch) throw std::bad_alloc();
+    }
+    const FlushDenormals flush;
+    body(first, last, scratch.get());
+  };
+  if (threads <= 1 || count <= grain) {
+    if (count > 0) part(0, count);
+  } else {
+    parallel_for(count, grain, threads, part);
+  }
+}
+
+}  // namespace aoe

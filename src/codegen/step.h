@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+
+#include "codegen/kernel.h"
+
+namespace aoe {
+
+// What a step finds when it runs: the memory of every value, and how to share work.
+struct StepRun {
+  std::vector<void*> values;  // by number; a view is the value it looks at
+  int threads = 1;
+};
+
+class Kernel::Step {
+ public:
+  virtual ~Step() = default;
+  // False if a loaded index was out of range.
+  virtual bool run(const StepRun& run) const = 0;
+  virtual std::string text() const = 0;
+};
+
+// Calls `body(first, last)` on parts of [0, count), denormals flushed to zero, on threads of which
+// each has `scratch_bytes` of memory of its own.
+void share_work(int64_t count, int64_t grain, int threads, int64_t scratch_bytes,
+                const std::function<void(int64_t, int64_t, void*)>& body);
+
+}  // namespace aoe
