@@ -43,24 +43,22 @@ void end_on_faults() {
   _exit(0);
 }
 
-// What the child has to say, which comes through a pipe: its exit status may go to a host that
-// waits for all children. A pipe that ends without a word is a child that died.
-enum class Word { done, died, none };
-
-Word word_of_child(int pipe, std::chrono::milliseconds timeout) {
+// Whether the child says that it is done. Its word comes through a pipe: its exit status may go to
+// a host that waits for all children. A pipe that ends without a word is a child that died.
+bool says_done(int pipe, std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + timeout;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-    if (left.count() < 0) return Word::none;
+    if (left.count() < 0) return false;
     pollfd ready{pipe, POLLIN, 0};
     const int count = poll(&ready, 1, static_cast<int>(left.count()));
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return Word::none;
+    if (count <= 0) return false;
     char word = 0;
     const ssize_t size = read(pipe, &word, 1);
     if (size < 0 && errno == EINTR) continue;
-    return size == 1 && word == kDone ? Word::done : Word::died;
+    return size == 1 && word == kDone;
   }
 }
 
@@ -128,13 +126,16 @@ bool runs_in_child(const std::function<void()>& body, std::chrono::milliseconds 
     close(ends[0]);
     return false;
   }
-  const Word word = word_of_child(ends[0], timeout);
+  const bool done = says_done(ends[0], timeout);
   close(ends[0]);
-  // Only one that is still there: the number of one that the host has waited for may be another's.
-  if (word == Word::none) kill(child, SIGKILL);
-  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  // Only one that is still there, and is not needed any more, done or not: the number of one that
+  // the host has waited for may be another's.
+  if (waitpid(child, nullptr, WNOHANG) == 0) {
+    kill(child, SIGKILL);
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
-  return word == Word::done;
+  return done;
 }
 
 bool features_run(const Features& features) {
