@@ -249,11 +249,8 @@ Expr ExprParser::argument() {
 }
 
 Expr ExprParser::axis(const Token& at) const {
-  for (size_t i = 0; i < axes; ++i) {
-    if (axis_name(static_cast<int64_t>(i), out_rank_) == at.text) {
-      return Expr::axis(static_cast<int64_t>(i));
-    }
-  }
+  const auto found = axis_named(at.text, out_rank_);
+  if (found && *found < static_cast<int64_t>(axes)) return Expr::axis(*found);
   fail("{}: there is no axis '{}' here", at.place(), at.text);
 }
 

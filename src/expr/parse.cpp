@@ -12,8 +12,6 @@ namespace {
 
 // Far beyond any printed workload, and what keeps the memory for one bounded.
 constexpr size_t kLongestText = size_t{1} << 20;
-// Of all axes of a stage.
-constexpr size_t kHighestRank = 64;
 
 class Parser {
  public:
