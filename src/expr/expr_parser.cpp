@@ -10,7 +10,7 @@ namespace {
 constexpr int kDeepestText = 4 * kPrintedNesting;
 // Temporaries let a short text say a high expression, and everything that walks one recurses.
 constexpr int kHighestExpr = 4096;
-// ... or a large one. Nodes of all indexes of a stage, written out: to find where an index lies
+// ... or a large one. Nodes of all indexes of a workload, written out: to find where an index lies
 // takes a walk over all of them.
 constexpr int64_t kIndexNodes = int64_t{1} << 22;
 
@@ -222,10 +222,11 @@ Expr ExprParser::load() {
   std::vector<Expr> index;
   while (!tokens_.current().is("]")) {
     if (!index.empty()) tokens_.expect(",");
+    if (index.size() == type.shape.size()) tokens_.fail_expected("']'");
     index.push_back(expression(DType::i64));
     index_nodes_ += table_[table_.add(index.back())].size;
-    require(index_nodes_ <= kIndexNodes, "{}: the indexes of the stage have more than {} nodes",
-            at.place(), kIndexNodes);
+    require(index_nodes_ <= kIndexNodes, "{}: the indexes have more than {} nodes", at.place(),
+            kIndexNodes);
   }
   tokens_.expect("]");
   require(index.size() == type.shape.size(), "{}: an index of {} numbers into {}", at.place(),
@@ -248,11 +249,8 @@ Expr ExprParser::argument() {
 }
 
 Expr ExprParser::axis(const Token& at) const {
-  for (size_t i = 0; i < axes; ++i) {
-    if (axis_name(static_cast<int64_t>(i), out_rank_) == at.text) {
-      return Expr::axis(static_cast<int64_t>(i));
-    }
-  }
+  const auto found = axis_named(at.text, out_rank_);
+  if (found && *found < static_cast<int64_t>(axes)) return Expr::axis(*found);
   fail("{}: there is no axis '{}' here", at.place(), at.text);
 }
 

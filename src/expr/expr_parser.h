@@ -54,8 +54,13 @@ class ExprParser {
   // The type of a value that may be loaded; fails for others.
   using Values = std::function<TensorType(const Token& at, int64_t id)>;
 
-  ExprParser(TokenStream& tokens, size_t out_rank, Values values)
-      : axes(out_rank), tokens_(tokens), out_rank_(out_rank), values_(std::move(values)) {}
+  // `index_nodes` counts what all indexes of the workload come to; see kIndexNodes.
+  ExprParser(TokenStream& tokens, size_t out_rank, Values values, int64_t& index_nodes)
+      : axes(out_rank),
+        tokens_(tokens),
+        out_rank_(out_rank),
+        values_(std::move(values)),
+        index_nodes_(index_nodes) {}
 
   // What expressions may name now.
   size_t axes;
@@ -91,10 +96,10 @@ class ExprParser {
   TokenStream& tokens_;
   size_t out_rank_;
   Values values_;
+  int64_t& index_nodes_;
   ExprTable table_;
   std::map<int64_t, Expr> temporaries_;
   int nesting_ = 0;
-  int64_t index_nodes_ = 0;
 };
 
 }  // namespace aoe

@@ -11,9 +11,7 @@ namespace aoe {
 namespace {
 
 // Far beyond any printed workload, and what keeps the memory for one bounded.
-constexpr size_t kLongestText = size_t{4} << 20;
-// Of all axes of a stage.
-constexpr size_t kHighestRank = 64;
+constexpr size_t kLongestText = size_t{1} << 20;
 
 class Parser {
  public:
@@ -194,8 +192,9 @@ class Parser {
       declare(at, id, {.type = std::move(result), .view_of = -1, .constant = {}});
     } while (tokens_.current().is(","));
     tokens_.expect("=");
-    ExprParser exprs(tokens_, stage.axes.size(),
-                     [this](const Token& at, int64_t id) { return readable(at, id); });
+    ExprParser exprs(
+        tokens_, stage.axes.size(),
+        [this](const Token& at, int64_t id) { return readable(at, id); }, index_nodes_);
     if (at_reduction()) reduction(stage, exprs, dtypes[0]);
     if (stage.reducer && !tokens_.current().is("->")) {
       require(stage.reducer->size() == 1, "{}: the reduction gives {} values: '->' is expected",
@@ -351,6 +350,7 @@ class Parser {
   std::map<int64_t, int64_t> storage_;  // of views
   std::set<int64_t> ready_;             // inputs, constants, and what earlier stages gave
   std::vector<std::pair<Token, int64_t>> views_;
+  int64_t index_nodes_ = 0;
 };
 
 }  // namespace

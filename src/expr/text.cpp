@@ -24,6 +24,9 @@ constexpr std::array kInfix{
     Infix{ExprOp::bit_xor, "^"},
 };
 
+constexpr std::string_view kOutAxes = "abcdefgh";
+constexpr std::string_view kReducedAxes = "rstuvwxyz";
+
 // A constant with more elements is named by its hash.
 constexpr int64_t kInlineElements = 16;
 
@@ -73,14 +76,26 @@ std::string element_text(const Tensor& tensor, int64_t at) {
 }  // namespace
 
 std::string axis_name(int64_t axis, size_t out_rank) {
-  constexpr std::string_view kOut = "abcdefgh";
-  constexpr std::string_view kReduced = "rstuvwxyz";
   const auto i = static_cast<size_t>(axis);
   const bool reduced = i >= out_rank;
-  const std::string_view names = reduced ? kReduced : kOut;
+  const std::string_view names = reduced ? kReducedAxes : kOutAxes;
   const size_t which = reduced ? i - out_rank : i;
   if (which < names.size()) return std::string(1, names[which]);
   return fmt::format("{}{}", names.back(), which);
+}
+
+std::optional<int64_t> axis_named(std::string_view name, size_t out_rank) {
+  for (const std::string_view names : {kOutAxes, kReducedAxes}) {
+    size_t which = name.empty() ? std::string_view::npos : names.find(name[0]);
+    if (which == std::string_view::npos) continue;
+    if (name.size() > 1) std::from_chars(name.data() + 1, name.data() + name.size(), which);
+    const bool reduced = names == kReducedAxes;
+    if (which > kHighestRank || (!reduced && which >= out_rank)) return std::nullopt;
+    const auto axis = static_cast<int64_t>(reduced ? out_rank + which : which);
+    // Only one spelling counts.
+    return axis_name(axis, out_rank) == name ? std::optional(axis) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 std::string_view infix(ExprOp op) {

@@ -10,8 +10,12 @@ namespace aoe {
 
 // The words of a workload's text, which its printer and its parser share.
 
+// Of all axes of a stage.
+inline constexpr size_t kHighestRank = 64;
+
 // Output axes are named from the front of one list of letters, reduced ones from another.
 std::string axis_name(int64_t axis, size_t out_rank);
+std::optional<int64_t> axis_named(std::string_view name, size_t out_rank);
 
 // What stands between the operands; empty for an operation that is written as a function.
 std::string_view infix(ExprOp op);

@@ -6,6 +6,7 @@
 
 #include "expr/builder.h"
 #include "expr/evaluate.h"
+#include "expr/parse.h"
 
 namespace aoe {
 namespace {
@@ -228,6 +229,15 @@ TEST(Evaluate, AxesAreValuesToo) {
   const Operand y = b.compute({3, 60}, [](const Axes& i) { return i[0] * 100 + i[1]; });
   const auto got = elements<int64_t>(evaluate(b, {y}, {})[0]);
   for (int64_t i = 0; i < 180; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], i / 60 * 100 + i % 60);
+}
+
+TEST(Reduction, IsWhatItsCombinationSaysWhateverItsName) {
+  const Workload workload = parse_workload(
+      "in %0 f32[3]\nin %1 f32[3]\n"
+      "%2 f32[] = sum{-inf:f32 -> max($0, $1)}(r:3) %0[r] * %1[r]\nout %2\n");
+  const Evaluator evaluator(std::make_shared<const Workload>(workload));
+  const Tensor x = Tensor::of<float>({1, 5, 2}, {3});
+  EXPECT_EQ(evaluator.run({x, x}, 1)[0].to_doubles(), std::vector<double>{25});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Prints the workloads of models' nodes as text, and fails where a text does not read back as the
-// workload it was printed from: workload_texts MODEL.onnx... With "-" it parses a text from standard
-// input and prints it.
+// workload it was printed from: workload_texts MODEL.onnx... With "-" it parses a text from
+// standard input and prints it.
 
 #include <fmt/format.h>
 

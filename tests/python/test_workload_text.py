@@ -24,7 +24,7 @@ def with_known_inputs(model, inputs):
     """The model with its inputs' contents, so that shapes which depend on them are known."""
     known = onnx.ModelProto()
     known.CopyFrom(model)
-    for declared, value in zip(known.graph.input, inputs):
+    for declared, value in zip(known.graph.input, inputs, strict=True):
         if isinstance(value, np.ndarray):
             value = onnx.numpy_helper.from_array(value)
         if isinstance(value, onnx.TensorProto):
@@ -53,9 +53,7 @@ def test_every_workload_of_the_conformance_suite_reads_back(models):
     assert int(done.stderr.split()[0]) > ENOUGH
 
 
-EXAMPLES = re.findall(
-    r"```workload\n(.*?)```", (ROOT / "docs/workload.md").read_text(), re.DOTALL
-)
+EXAMPLES = re.findall(r"```workload\n(.*?)```", (ROOT / "docs/workload.md").read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
