@@ -111,8 +111,8 @@ auto as_error(const Fn& fn) {
 }
 
 LoadedModel load(const nb::object& source, const std::map<std::string, Shape>& input_shapes,
-                 int threads) {
-  const LoadOptions options{input_shapes, threads};
+                 int threads, const std::string& kernels) {
+  const LoadOptions options{input_shapes, threads, kernels};
   if (nb::isinstance<nb::bytes>(source)) {
     const auto bytes = nb::cast<nb::bytes>(source);
     const std::span contents(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
@@ -148,7 +148,8 @@ NB_MODULE(_aoe, m) {
   nb::exception<Error>(m, "Error");
   m.def("version", [] { return AOE_VERSION; });
   nb::class_<LoadedModel>(m, "Model")
-      .def_static("load", load, nb::arg("source"), nb::arg("input_shapes"), nb::arg("threads"))
+      .def_static("load", load, nb::arg("source"), nb::arg("input_shapes"), nb::arg("threads"),
+                  nb::arg("kernels"))
       .def("inputs", [](const LoadedModel& model) { return ports(model.inputs()); })
       .def("outputs", [](const LoadedModel& model) { return ports(model.outputs()); })
       .def("run", run, nb::arg("feeds"));

@@ -75,6 +75,8 @@ class AOE_API Model {
     // inputs.
     std::map<std::string, std::vector<int64_t>> input_shapes;
     int threads = 0;  // 0: all cores this process may use
+    // "sse2", "avx2" or "avx512": kernels for no more than that. "reference": slow and plain.
+    std::string kernels;
   };
 
   static Result<Model> load(const std::filesystem::path& file, const Options& options);

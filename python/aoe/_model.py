@@ -74,6 +74,7 @@ def load(
     path_or_bytes: str | os.PathLike[str] | bytes,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     threads: int | None = None,
+    kernels: str | None = None,
 ) -> Model:
     """Loads an ONNX model from a file, or from the bytes of one.
 
@@ -87,7 +88,7 @@ def load(
     if threads is not None and threads < 1:
         raise _aoe.Error(f"threads must be at least 1, not {threads}; None means all cores")
     shapes = {name: _dims(name, dims) for name, dims in (input_shapes or {}).items()}
-    return Model(_aoe.Model.load(source, shapes, threads or 0))
+    return Model(_aoe.Model.load(source, shapes, threads or 0, kernels or ""))
 
 
 def _dims(name: str, dims: Sequence[int]) -> list[int]:

@@ -14,6 +14,7 @@ struct RunOptions {
   std::optional<std::string> output;
   std::string input_shape;
   int threads = 0;
+  std::string kernels;
   uint32_t seed = 0;
 };
 
@@ -172,7 +173,8 @@ void run_loaded(const LoadedModel& model, const RunOptions& options) {
 void run(const RunOptions& options) {
   if (options.output) check_output(*options.output, options.model);
   const LoadedModel model =
-      LoadedModel::from_file(options.model, {parse_shapes(options.input_shape), options.threads});
+      LoadedModel::from_file(options.model, {parse_shapes(options.input_shape), options.threads,
+                                             options.kernels});
   try {
     run_loaded(model, options);
   } catch (const Error& error) {
@@ -195,6 +197,8 @@ void add_run_command(CLI::App& app) {
                       "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\"");
   command->add_option("--threads", options->threads, "Threads to run on; 0: all cores")
       ->check(CLI::Range(0, 1024));
+  command->add_option("--kernels", options->kernels,
+                      "Kernels for sse2, avx2 or avx512 at most; or reference: none");
   command->add_option("--seed", options->seed, "Seed of the random inputs");
   command->callback([options] { run(*options); });
 }

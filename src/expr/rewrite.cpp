@@ -15,9 +15,8 @@ class Rewriter {
   Expr operator()(const Expr& expr) {
     const auto known = done_.find(&*expr);
     if (known != done_.end()) return known->second;
-    Expr result = replace_(expr);
-    if (!result) result = rebuilt(expr);
-    return done_[&*expr] = result;
+    const Expr replaced = replace_(expr);
+    return done_[&*expr] = replaced ? replaced : rebuilt(expr);
   }
 
  private:

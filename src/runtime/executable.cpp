@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "graph/simplify.h"
 
 namespace aoe {
 namespace {
+
+// A node whose shapes only a run knows is compiled when it runs, for these shapes alone: worth it
+// where the reference would take longer than the compiler.
+constexpr int64_t kWorthCompilingLate = int64_t{1} << 24;
 
 // Combinations of input types that stay prepared.
 constexpr size_t kRecent = 16;
@@ -26,7 +31,7 @@ std::shared_ptr<const Executable> GraphRunner::prepare(const std::vector<ValueTy
   Graph graph = *graph_;
   for (size_t i = 0; i < types.size(); ++i) graph.value(graph.inputs[i]).type = types[i];
   simplify(graph);
-  auto executable = std::make_shared<const Executable>(std::move(graph), threads_);
+  auto executable = std::make_shared<const Executable>(std::move(graph), engine_);
   const std::lock_guard lock(mutex_);
   recent_.push_front({types, executable});
   if (recent_.size() > kRecent) recent_.pop_back();
@@ -59,7 +64,8 @@ std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& t
   return result;
 }
 
-Executable::Executable(Graph graph, int threads) : graph_(std::move(graph)), threads_(threads) {
+Executable::Executable(Graph graph, Engine engine)
+    : graph_(std::move(graph)), engine_(std::move(engine)) {
   // Walking backwards, a value met for the first time is used there for the last time.
   std::vector<bool> needed(graph_.values.size());
   for (const int id : graph_.outputs) needed[static_cast<size_t>(id)] = true;
@@ -78,28 +84,53 @@ Executable::Executable(Graph graph, int threads) : graph_(std::move(graph)), thr
     note_uses(node.inputs);
     for (const Body& body : node.bodies) {
       note_uses(body.captured);
-      step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, threads));
+      step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, engine_));
     }
-    try {
-      Lowered lowered = lower(*node.def, call_of(graph_, node));
-      step.late = !lowered.complete;
-      if (lowered.complete) step.kernel = kernel_of(std::move(lowered));
-    } catch (const Error& error) {
-      throw error.within(node.describe());
-    }
+  }
+  // Compiling is most of the time that loading takes.
+  parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
+               [&](int64_t first, int64_t last) {
+                 for (int64_t i = first; i < last; ++i) prepare(steps_[static_cast<size_t>(i)]);
+               });
+}
+
+void Executable::prepare(Step& step) const {
+  const Node& node = *step.node;
+  try {
+    Lowered lowered = lower(*node.def, call_of(graph_, node));
+    step.late = !lowered.complete;
+    if (lowered.complete) step.runner = runner_of(std::move(lowered), node, false);
+  } catch (const Error& error) {
+    throw error.within(node.describe());
   }
 }
 
-Executable::Kernel Executable::kernel_of(Lowered lowered) {
-  Kernel kernel;
-  if (lowered.workload) {
-    kernel.evaluator = std::make_shared<const Evaluator>(
-        std::make_shared<const Workload>(std::move(*lowered.workload)));
-    kernel.operands = std::move(lowered.operands);
-  } else {
-    kernel.host = std::move(lowered.host);
+Executable::Runner Executable::runner_of(Lowered lowered, const Node& node, bool late) const {
+  Runner runner;
+  if (!lowered.workload) {
+    runner.host = std::move(lowered.host);
+    return runner;
   }
-  return kernel;
+  runner.operands = std::move(lowered.operands);
+  const int64_t work = work_of(*lowered.workload);
+  const bool compiled = engine_.device && (!late || work > kWorthCompilingLate);
+  if (!compiled) {
+    runner.evaluator = std::make_shared<const Evaluator>(
+        std::make_shared<const Workload>(std::move(*lowered.workload)));
+    return runner;
+  }
+  std::vector<Tensor> weights(runner.operands.size());
+  for (size_t i = 0; i < runner.operands.size() && !late; ++i) {
+    const int id = node.inputs[static_cast<size_t>(runner.operands[i])];
+    const GraphValue& value = graph_.value(id);
+    if (!value.is_constant()) continue;
+    weights[i] = value.constant;
+    lowered.workload->values[static_cast<size_t>(lowered.workload->inputs[i])].weight = true;
+  }
+  runner.kernel =
+      std::make_shared<const Kernel>(std::make_shared<const Workload>(std::move(*lowered.workload)),
+                                     *engine_.device, std::move(weights));
+  return runner;
 }
 
 std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
@@ -135,7 +166,7 @@ std::vector<Value> Executable::run_step(const Step& step, const std::vector<Valu
   for (const int id : node.inputs) {
     inputs.push_back(id < 0 ? Value() : slots[static_cast<size_t>(id)]);
   }
-  Kernel late;
+  Runner late;
   if (step.late) {
     OpCall call = call_of(graph_, node);
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -145,22 +176,23 @@ std::vector<Value> Executable::run_step(const Step& step, const std::vector<Valu
     }
     Lowered lowered = lower(*node.def, call);
     require(lowered.complete, "the types of its inputs do not determine what it computes");
-    late = kernel_of(std::move(lowered));
+    late = runner_of(std::move(lowered), node, true);
   }
-  const Kernel& kernel = step.late ? late : step.kernel;
-  if (!kernel.evaluator) return run_host(step, kernel, std::move(inputs), slots);
+  const Runner& runner = step.late ? late : step.runner;
+  if (runner.host) return run_host(step, runner, std::move(inputs), slots);
   std::vector<Tensor> tensors;
-  for (const int operand : kernel.operands) {
+  for (const int operand : runner.operands) {
     tensors.push_back(inputs[static_cast<size_t>(operand)].tensor());
   }
   std::vector<Value> results;
-  for (Tensor& tensor : kernel.evaluator->run(tensors, threads_)) {
+  for (Tensor& tensor : runner.kernel ? runner.kernel->run(tensors, engine_.threads)
+                                      : runner.evaluator->run(tensors, engine_.threads)) {
     results.emplace_back(std::move(tensor));
   }
   return results;
 }
 
-std::vector<Value> Executable::run_host(const Step& step, const Kernel& kernel,
+std::vector<Value> Executable::run_host(const Step& step, const Runner& runner,
                                         std::vector<Value> inputs,
                                         const std::vector<Value>& slots) const {
   const Node& node = *step.node;
@@ -186,7 +218,7 @@ std::vector<Value> Executable::run_host(const Step& step, const Kernel& kernel,
     }
     return step.bodies[which]->output_types(types);
   };
-  return kernel.host(call);
+  return runner.host(call);
 }
 
 }  // namespace aoe

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "codegen/kernel.h"
 #include "expr/evaluate.h"
 #include "graph/graph.h"
 
@@ -12,12 +13,18 @@ namespace aoe {
 
 class Executable;
 
+// What runs the workloads of a graph.
+struct Engine {
+  int threads = 1;
+  std::optional<Device> device;  // compiled kernels for it; nothing: the reference evaluator
+};
+
 // Runs one graph on inputs of any types: for each combination of them the graph is simplified and
 // prepared once, and the last sixteen are kept. Any number of threads may call it.
 class GraphRunner {
  public:
-  GraphRunner(std::shared_ptr<const Graph> graph, int threads)
-      : graph_(std::move(graph)), threads_(threads) {}
+  GraphRunner(std::shared_ptr<const Graph> graph, Engine engine)
+      : graph_(std::move(graph)), engine_(std::move(engine)) {}
 
   // `inputs` in the order of the graph's.
   std::vector<Value> run(const std::vector<Value>& inputs);
@@ -36,7 +43,7 @@ class GraphRunner {
   };
 
   std::shared_ptr<const Graph> graph_;
-  int threads_;
+  Engine engine_;
   std::mutex mutex_;
   std::list<Entry> recent_;  // the most recently used first
 };
@@ -44,7 +51,7 @@ class GraphRunner {
 // A simplified graph with every node ready to run. Immutable.
 class Executable {
  public:
-  Executable(Graph graph, int threads);
+  Executable(Graph graph, Engine engine);
   Executable(const Executable&) = delete;  // steps point into the graph
   Executable& operator=(const Executable&) = delete;
 
@@ -53,27 +60,30 @@ class Executable {
   const Graph& graph() const { return graph_; }
 
  private:
-  // What runs a node: an evaluator of its workload or a host kernel.
-  struct Kernel {
+  // What runs a node: its workload, compiled or evaluated, or a host kernel.
+  struct Runner {
+    std::shared_ptr<const Kernel> kernel;
     std::shared_ptr<const Evaluator> evaluator;
-    std::vector<int> operands;  // inputs of the node that the evaluator takes
+    std::vector<int> operands;  // inputs of the node that the workload takes
     HostKernel host;
   };
   struct Step {
     const Node* node = nullptr;
     bool late = false;  // shapes depend on values that only a run knows
-    Kernel kernel;
+    Runner runner;
     std::vector<std::unique_ptr<GraphRunner>> bodies;  // as the node lists them
     std::vector<int> last_uses;                        // values nobody needs after this step
   };
 
-  static Kernel kernel_of(Lowered lowered);
+  void prepare(Step& step) const;
+  // Inputs of the node that are known are weights.
+  Runner runner_of(Lowered lowered, const Node& node, bool late) const;
   std::vector<Value> run_step(const Step& step, const std::vector<Value>& slots) const;
-  std::vector<Value> run_host(const Step& step, const Kernel& kernel, std::vector<Value> inputs,
+  std::vector<Value> run_host(const Step& step, const Runner& runner, std::vector<Value> inputs,
                               const std::vector<Value>& slots) const;
 
   Graph graph_;
-  int threads_;
+  Engine engine_;
   std::vector<Step> steps_;
 };
 

@@ -21,6 +21,18 @@ void check_declared(const Port& output, const ValueType& type) {
           to_string(type));
 }
 
+Engine engine_of(const LoadOptions& options) {
+  Engine engine{options.threads > 0 ? options.threads : usable_cores(), std::nullopt};
+  if (options.kernels == "reference") return engine;
+  engine.device = host_device();
+  if (options.kernels.empty()) return engine;
+  const auto set = instruction_set_named(options.kernels);
+  require(set.has_value(), "kernels is '{}'; sse2, avx2, avx512 or reference are expected",
+          options.kernels);
+  engine.device = narrowed(*engine.device, *set);
+  return engine;
+}
+
 std::string names_of(const std::vector<Port>& ports) {
   std::vector<std::string> names;
   for (const Port& port : ports) names.push_back(port.name);
@@ -146,8 +158,8 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
   }
   // What does not depend on open dimensions is done once, so that all shapes share its weights.
   simplify(graph);
-  const int threads = options.threads > 0 ? options.threads : usable_cores();
-  runner_ = std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)), threads);
+  runner_ = std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)),
+                                          engine_of(options));
   std::vector<ValueType> types;
   for (const Port& port : inputs_) {
     // What is still open is known at the first run.

@@ -26,6 +26,9 @@ struct LoadOptions {
   // Sizes for symbolic dimensions of inputs, by input name; -1 leaves one open.
   std::map<std::string, Shape> input_shapes;
   int threads = 0;  // 0: all cores this process may use
+  // For which instruction set kernels are made, "sse2", "avx2" or "avx512", empty: the widest that
+  // works. "reference": no kernels, the reference evaluator.
+  std::string kernels;
 };
 
 // A model ready to run, on any number of threads at once. Where symbolic dimensions are left open,

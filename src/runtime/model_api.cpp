@@ -47,7 +47,7 @@ std::vector<ArrayInfo> infos_of(const std::vector<Port>& ports) {
 }
 
 LoadOptions options_of(const Model::Options& options) {
-  return {options.input_shapes, options.threads};
+  return {options.input_shapes, options.threads, options.kernels};
 }
 
 }  // namespace
