@@ -228,7 +228,7 @@ llvm::Value* PointEmitter::gathered(const NestBuffer& buffer, size_t id, llvm::V
       if (nowhere_ == nullptr) nowhere_ = function_.slot(ir_.getInt64Ty());
       from = ir_.CreateSelect(mask, from, nowhere_);
     }
-    function_.accessing(id, [&] { result = elements_.load(buffer.dtype, from, 1); });
+    access(id, [&] { result = elements_.load(buffer.dtype, from, 1); });
     if (mask == nullptr) return result;
     llvm::Value* otherwise =
         outside != nullptr ? outside : llvm::Constant::getNullValue(result->getType());
@@ -237,7 +237,7 @@ llvm::Value* PointEmitter::gathered(const NestBuffer& buffer, size_t id, llvm::V
   mask = both(mask, tail_mask(point));
   if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
   if (outside != nullptr) outside = elements_.splat(outside, point.lanes);
-  function_.accessing(id, [&] {
+  access(id, [&] {
     result = elements_.gather(buffer.dtype, bases_[id], elements_.splat(offsets, point.lanes),
                               mask, outside);
   });
@@ -257,14 +257,14 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
     if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
     if (outside != nullptr) outside = elements_.splat(outside, point.lanes);
     llvm::Value* from = pointer(buffer, id, at);
-    function_.accessing(
+    access(
         id, [&] { result = elements_.load(buffer.dtype, from, point.lanes, mask, outside); });
     return result;
   }
   const bool picked = at.lane_stride > 1 && at.lane_stride <= kPickedStride;
   if (picked && mask == nullptr && point.valid == point.lanes) {
     llvm::Value* from = pointer(buffer, id, at);
-    function_.accessing(id, [&] { result = strided(buffer, at, from, point.lanes); });
+    access(id, [&] { result = strided(buffer, at, from, point.lanes); });
     return result;
   }
   std::vector<llvm::Constant*> steps;
@@ -321,7 +321,7 @@ std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point
     point.at[vector_axis].offset = first + i;
     const Linear at = *linear(load->operands[0], point);
     llvm::Value* from = pointer(buffer, id, at);
-    function_.accessing(id,
+    access(id,
                         [&] { rows.push_back(elements_.load(buffer.dtype, from, lanes)); });
   }
   for (int width = 1; width < lanes; width *= 2) {
@@ -352,12 +352,12 @@ void PointEmitter::store(const NestStore& store, llvm::Value* value, Point& poin
   assert(at);
   llvm::Value* to = pointer(buffer, id, *at);
   if (point.lanes == 1 || at->lane_stride == 0) {
-    function_.accessing(id, [&] { elements_.store(buffer.dtype, value, to); });
+    access(id, [&] { elements_.store(buffer.dtype, value, to); });
     return;
   }
   value = elements_.splat(value, point.lanes);
   if (at->lane_stride == 1) {
-    function_.accessing(id, [&] {
+    access(id, [&] {
       const bool whole = point.valid == point.lanes;
       elements_.store(buffer.dtype, value, to, tail_mask(point), streaming && whole);
     });
@@ -366,7 +366,7 @@ void PointEmitter::store(const NestStore& store, llvm::Value* value, Point& poin
   for (int i = 0; i < point.valid; ++i) {
     llvm::Value* lane = ir_.CreateExtractElement(value, static_cast<uint64_t>(i));
     llvm::Value* there = function_.element(to, i * at->lane_stride, info(buffer.dtype).bytes);
-    function_.accessing(id, [&] { elements_.store(buffer.dtype, lane, there); });
+    access(id, [&] { elements_.store(buffer.dtype, lane, there); });
   }
 }
 

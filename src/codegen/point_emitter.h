@@ -76,6 +76,9 @@ class PointEmitter {
   const Affine* affine(const Expr& index, size_t rank);
   std::optional<Linear> linear(const Expr& index, Point& point);
   llvm::Value* pointer(const NestBuffer& buffer, size_t id, const Linear& at);
+  void access(size_t buffer, const std::function<void()>& emit) {
+    function_.accessing(nest_.memory_of(buffer), emit);
+  }
   llvm::Value* both(llvm::Value* a, llvm::Value* b);
   llvm::Value* tail_mask(const Point& point);
   void check(llvm::Value* inside, llvm::Value* wanted, Point& point);

@@ -29,10 +29,18 @@ std::string annotation(const Loop& loop, size_t axis) {
 
 }  // namespace
 
+size_t Nest::memory_of(size_t buffer) const {
+  for (size_t i = 0; i < buffer; ++i) {
+    if (buffers[i].value >= 0 && buffers[i].value == buffers[buffer].value) return i;
+  }
+  return buffer;
+}
+
 int64_t Nest::row_offset(size_t buffer) const {
   int64_t offset = 0;
-  for (size_t i = 0; i < buffer; ++i) {
-    if (buffers[i].row) offset += padded_bytes(buffers[i]);
+  const size_t last = buffer < buffers.size() ? memory_of(buffer) : buffer;
+  for (size_t i = 0; i < last; ++i) {
+    if (buffers[i].row && memory_of(i) == i) offset += padded_bytes(buffers[i]);
   }
   return offset;
 }

@@ -14,7 +14,7 @@ namespace aoe {
 struct NestBuffer {
   DType dtype = DType::f32;
   Shape shape;
-  int value = -1;    // the workload's value that it holds
+  int value = -1;  // the workload's value that it holds
   bool row = false;
 };
 
@@ -59,6 +59,8 @@ struct Nest {
   int64_t row_bytes() const;
   // Where a row buffer begins in them.
   int64_t row_offset(size_t buffer) const;
+  // The first buffer over the same memory: one value may be seen in several shapes.
+  size_t memory_of(size_t buffer) const;
 };
 
 // As an indented loop nest, for people and golden tests; it says all that the code depends on.
