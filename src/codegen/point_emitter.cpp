@@ -65,10 +65,10 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, Poin
     result.constant += factor * at.offset;
     if (at.lanes) result.lane_stride += factor;
     if (at.base == nullptr) continue;
-    llvm::Value* term = ir_.CreateMul(at.base, function_.index(factor), "", true, true);
+    llvm::Value* term = ir_.CreateMul(at.base, function_.index(factor), "", false, true);
     result.variable = result.variable == nullptr
                           ? term
-                          : ir_.CreateAdd(result.variable, term, "", true, true);
+                          : ir_.CreateAdd(result.variable, term, "", false, true);
   }
   return result;
 }
@@ -82,12 +82,12 @@ llvm::Value* PointEmitter::pointer(const NestBuffer& buffer, size_t id, const Li
 
 llvm::Value* PointEmitter::position(const AxisAt& axis, int lanes) {
   llvm::Value* scalar = function_.index(axis.offset);
-  if (axis.base != nullptr) scalar = ir_.CreateAdd(axis.base, scalar, "", true, true);
+  if (axis.base != nullptr) scalar = ir_.CreateAdd(axis.base, scalar, "", false, true);
   if (!axis.lanes || lanes == 1) return scalar;
   std::vector<llvm::Constant*> steps;
   for (int i = 0; i < lanes; ++i) steps.push_back(ir_.getInt64(static_cast<uint64_t>(i)));
   return ir_.CreateAdd(ir_.CreateVectorSplat(static_cast<unsigned>(lanes), scalar),
-                       llvm::ConstantVector::get(steps), "", true, true);
+                       llvm::ConstantVector::get(steps), "", false, true);
 }
 
 llvm::Value* PointEmitter::tail_mask(const Point& point) {
@@ -191,7 +191,7 @@ llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* gua
       at->lane_stride += part->lane_stride * strides[d];
       if (part->variable != nullptr) {
         llvm::Value* term =
-            ir_.CreateMul(part->variable, function_.index(strides[d]), "", true, true);
+            ir_.CreateMul(part->variable, function_.index(strides[d]), "", false, true);
         at->variable = at->variable == nullptr ? term : ir_.CreateAdd(at->variable, term);
       }
     } else {
@@ -248,7 +248,7 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
                                   Point& point, llvm::Value* mask, llvm::Value* outside) {
   if (at.lane_stride == 0 || point.lanes == 1) {
     llvm::Value* offset = function_.index(at.constant);
-    if (at.variable != nullptr) offset = ir_.CreateAdd(at.variable, offset, "", true, true);
+    if (at.variable != nullptr) offset = ir_.CreateAdd(at.variable, offset, "", false, true);
     return gathered(buffer, id, offset, point, mask, outside);
   }
   llvm::Value* result = nullptr;
