@@ -1,5 +1,6 @@
 #include "codegen/math.h"
 
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
@@ -42,23 +43,11 @@ Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands
     parts.push_back(body(part));
   }
   if (lanes == 1) return b.CreateExtractElement(parts[0], uint64_t{0});
-  Value all = parts[0];
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const int had = lanes_of(all);
-    std::vector<int> grown(static_cast<size_t>(had));
-    std::iota(grown.begin(), grown.end(), 0);
-    Value more = b.CreateShuffleVector(parts[i], [&] {
-      std::vector<int> widened(static_cast<size_t>(had), -1);
-      std::iota(widened.begin(), widened.begin() + width, 0);
-      return widened;
-    }());
-    std::vector<int> joined(static_cast<size_t>(had + width));
-    std::iota(joined.begin(), joined.end(), 0);
-    all = b.CreateShuffleVector(all, more, joined);
-  }
+  Value all = llvm::concatenateVectors(b, parts);
+  if (lanes_of(all) == lanes) return all;
   std::vector<int> kept(static_cast<size_t>(lanes));
   std::iota(kept.begin(), kept.end(), 0);
-  return lanes == lanes_of(all) ? all : b.CreateShuffleVector(all, kept);
+  return b.CreateShuffleVector(all, kept);
 }
 
 // f32 lanes of the registers that serve a vector: 16 or 8.
