@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-// All coefficients are minimax fits to the relative error, rounded to f32.
+// All coefficients are minimax fits, rounded to f32 so that the largest error found is least.
 
 namespace aoe {
 namespace {
@@ -107,33 +107,33 @@ Value looked_up(const VectorIr& ir, llvm::ArrayRef<float> table, Value index) {
 template <size_t Places, size_t Powers>
 struct ErfTable {
   double width;
+  double end;  // beyond, the result is 1, and so it comes out here
   std::array<std::array<float, Places>, Powers> coefficients;
 };
 
-// Beyond, erf rounds to 1.
-constexpr double kErfEnd = 3.925;
-
 constexpr ErfTable<8, 7> kErf8{
-    67.0 / 128,
+    547.0 / 1024,
+    4.004,
     {{
-        {-0.0203047488f, -0.0479334332f, 0.00824750029f, 0.0165268201f, -0.00115002156f,
-         -0.00227580522f, -0.00044049634f, -3.43757201e-05f},
-        {0.118702501f, 0.00120188249f, -0.0656412244f, -0.00792314392f, 0.0125266891f,
-         0.00440381607f, 0.000566527538f, 3.44590226e-05f},
-        {-0.000786740216f, 0.183496013f, 0.0532361344f, -0.0484452136f, -0.0283489618f,
-         -0.00558154611f, -0.000513299252f, -2.41452599e-05f},
-        {-0.376078516f, -0.129301518f, 0.149779186f, 0.125626743f, 0.0364648513f, 0.00505950395f,
-         0.000365492218f, 1.42527979e-05f},
-        {-1.06790367e-06f, -0.449085236f, -0.394809306f, -0.150495261f, -0.0294796117f,
-         -0.00312978751f, -0.000184428645f, -6.10965935e-06f},
-        {1.12837923f, 0.857954443f, 0.377130568f, 0.0958375037f, 0.0140798232f, 0.00119588501f,
-         5.87282884e-05f, 1.6678058e-06f},
-        {0.f, 0.540853143f, 0.861261427f, 0.973632574f, 0.996933699f, 0.999785483f, 0.999991059f,
-         0.999999762f},
+        {-0.020687798f, -0.0473882705f, 0.0101124188f, 0.015252158f, -0.0017531988f,
+         -0.00202951417f, -0.000336647674f, -2.24686064e-05f},
+        {0.118930511f, -0.00180445705f, -0.0643725172f, -0.00488312962f, 0.0121411663f,
+         0.00371334003f, 0.000417927775f, 2.18858222e-05f},
+        {-0.000833649654f, 0.183433652f, 0.0460886732f, -0.0493621118f, -0.0256437007f,
+         -0.00451491075f, -0.000364824285f, -1.476127e-05f},
+        {-0.376074642f, -0.121422291f, 0.154040158f, 0.119319722f, 0.0318267681f, 0.00397803029f,
+         0.00025322428f, 8.50539345e-06f},
+        {-1.1776898e-06f, -0.453124285f, -0.385011584f, -0.138655975f, -0.0250841007f,
+         -0.00240429002f, -0.000125036895f, -3.57375802e-06f},
+        {1.12837923f, 0.84826231f, 0.360375702f, 0.0865224004f, 0.0117395613f, 0.000900206156f,
+         3.9016184e-05f, 9.55998985e-07f},
+        {0.f, 0.550017476f, 0.869183123f, 0.976568937f, 0.997487068f, 0.999841392f, 0.999994159f,
+         0.999999881f},
     }}};
 
 constexpr ErfTable<16, 6> kErf16{
     65.0 / 256,
+    3.925,
     {{
         {0.111030675f, 0.0799046308f, 0.00585085619f, -0.0542974323f, -0.0682317913f, -0.044611346f,
          -0.012387407f, 0.00780827319f, 0.0130171711f, 0.0100167813f, 0.00549923303f,
@@ -158,7 +158,7 @@ constexpr ErfTable<16, 6> kErf16{
 template <size_t Places, size_t Powers>
 Value erf_by(const VectorIr& ir, const ErfTable<Places, Powers>& table, Value x) {
   llvm::IRBuilder<>& b = ir.b;
-  Value size = ir.at_most(ir.absolute(x), kErfEnd);
+  Value size = ir.at_most(ir.absolute(x), table.end);
   Value shifted = ir.multiply_add(size, ir.number(x, 1 / table.width), kRounder);
   Value place = b.CreateFSub(shifted, ir.number(x, kRounder));
   Value distance = ir.multiply_add(place, ir.number(x, -table.width), size);
@@ -185,10 +185,10 @@ llvm::Value* exponential(const VectorIr& ir, Value x) {
   Value n = b.CreateFSub(shifted, ir.number(x, kRounder));
   Value rest = ir.multiply_add(n, ir.number(x, -0.693359375), x);
   rest = ir.multiply_add(n, ir.number(x, 2.12194440e-4), rest);
-  const double half = scales ? 1 : 2;  // twice the result times 2^(n - 1): n reaches 128
+  const double one = scales ? 1 : 2;  // twice the result times 2^(n - 1): n reaches 128
   Value power = ir.polynomial(
-      rest, {half * 0.008290273137390614, half * 0.04189816117286682, half * 0.1666763871908188,
-             half * 0.4999914765357971, half * 0.9999997019767761, half});
+      rest, {one * 0.001381454017909721, one * 0.008368745108871561, one * 0.04166839078349953,
+             one * 0.16666520399043294, one * 0.49999993432129536, one, one});
   if (scales) return scaled(ir, power, n);
   // The low bits of `shifted` become an exponent; n = -126 is the pattern of zero.
   Value exponent = b.CreateShl(ir.bits_of(shifted), 23);
@@ -225,14 +225,22 @@ llvm::Value* logarithm(const VectorIr& ir, Value x) {
 
 llvm::Value* hyperbolic_tangent(const VectorIr& ir, Value x) {
   llvm::IRBuilder<>& b = ir.b;
-  x = ir.at_least(ir.at_most(x, 9.02), -9.02);  // beyond, it rounds to 1
-  // An odd function: x p(x^2) / q(x^2), all of whose coefficients are positive.
+  // From here on it is 1, or the next float, and here it comes out as 1.
+  x = ir.at_least(ir.at_most(x, 8.851), -8.851);
+  // Of half the argument it is n / d, with an odd n and an even d; of the whole one therefore
+  // 2 n d / (n^2 + d^2), where near 1 the errors of n and d no longer count.
   Value square = b.CreateFMul(x, x);
-  Value p = ir.polynomial(square, {1.3319065950642879e-08, 2.0583476004479423e-05,
-                                   0.0034940341900680885, 0.13379717609306427, 1.0});
-  Value q = ir.polynomial(square, {7.762016729814422e-07, 0.00032830922720462387,
-                                   0.025871071733672504, 0.4671303284831971, 1.0});
-  return b.CreateFDiv(b.CreateFMul(x, p), q);
+  // Both are scaled by 1.8125, which keeps what is near 1 off the powers of two: rounding is twice
+  // as coarse above one as below it.
+  Value n = b.CreateFMul(
+      x, ir.polynomial(square, {0.00010313414531992748, 0.026963351294398308, 0.90625}));
+  Value d = ir.polynomial(
+      square, {2.2106462438387098e-06, 0.0021828743629157543, 0.20496827363967896, 1.8125});
+  Value product = b.CreateFMul(n, d);
+  Value twice = b.CreateFAdd(product, product);
+  Value result = b.CreateFDiv(twice, ir.multiply_add(n, n, b.CreateFMul(d, d)));
+  // The roundings of separate products may go past 1.
+  return ir.has_fma() ? result : ir.at_least(ir.at_most(result, 1), -1);
 }
 
 llvm::Value* error_function(const VectorIr& ir, Value x) {
