@@ -1,12 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
 #include <cstring>
-#include <random>
 
 #include "expr/builder.h"
 #include "expr/evaluate.h"
+#include "tests/cpp/element_values.h"
 #include "tests/cpp/generated.h"
 
 // Every operation on every type, against the reference, on each instruction set of the machine.
@@ -15,7 +13,6 @@ namespace aoe {
 namespace {
 
 constexpr int kLanes = 16;
-constexpr int64_t kCount = 1 << 16;
 
 constexpr std::array kTypes{DType::f32,        DType::f64,      DType::f16,        DType::bf16,
                             DType::i8,         DType::i16,      DType::i32,        DType::i64,
@@ -35,12 +32,6 @@ constexpr std::array kBinaryOps{
     ExprOp::add, ExprOp::sub, ExprOp::mul,     ExprOp::div,    ExprOp::mod,    ExprOp::rem,
     ExprOp::pow, ExprOp::min, ExprOp::max,     ExprOp::eq,     ExprOp::lt,     ExprOp::le,
     ExprOp::shl, ExprOp::shr, ExprOp::bit_and, ExprOp::bit_or, ExprOp::bit_xor};
-
-// How far two results may be apart: neighbours of the result type, and near zero a distance.
-struct Tolerance {
-  int64_t steps = 0;
-  double distance = 0;
-};
 
 struct Case {
   std::string title;
@@ -100,76 +91,6 @@ Tolerance tolerance_of(ExprOp op, DType dtype) {
   }
 }
 
-// Edges first, then anything: patterns and ordinary numbers.
-Tensor inputs_of(DType dtype, int which, bool pairs) {
-  Tensor tensor(dtype, {kCount});
-  std::mt19937_64 random(static_cast<unsigned>(which) + 17);
-  const int bytes = info(dtype).bytes;
-  if (dtype == DType::boolean) {
-    for (int64_t i = 0; i < kCount; ++i) tensor.data<bool>()[i] = ((i >> which) & 1) != 0;
-    return tensor;
-  }
-  if (bytes == 1) {
-    // All patterns, or all pairs of them.
-    for (int64_t i = 0; i < kCount; ++i) tensor.data<uint8_t>()[i] = i >> (which * 8) & 0xff;
-    return tensor;
-  }
-  if (bytes == 2 && !pairs) {
-    for (int64_t i = 0; i < kCount; ++i) tensor.data<uint16_t>()[i] = static_cast<uint16_t>(i);
-    return tensor;
-  }
-  std::normal_distribution<double> normal(0, 10);
-  std::vector<double> edges{
-      0.0,      -0.0,     1,          -1,        0.5,     -0.5,       1.5,        2.5,
-      -2.5,     3,        7,          8,         31,      32,         63,         64,
-      65,       100,      127,        128,       255,     256,        -128,       -129,
-      448,      464,      57344,      65504,     65519,   65520,      1e-40,      -1e-40,
-      1e-8,     6e-8,     2.98e-8,    0x1p31,    -0x1p31, 0x1p32,     0x1.8p31,   0x1p33,
-      0x1p62,   0x1p63,   -0x1p63,    -0x1.8p63, 0x1p64,  1e20,       -1e20,      88.72,
-      88.73,    -87.3,    -87.4,      -103.9,    -104.1,  1e38,       3.4e38,     1e300,
-      -1e300,   1e-300,   INFINITY,   -INFINITY, NAN,     2147483520, 4294967040, 0x1p-126,
-      0x1p-127, 0x1p-128, 0x1.8p-127, 3.92,      9.01};
-  dispatch(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* to = tensor.data<T>();
-    const auto count = static_cast<int64_t>(edges.size());
-    for (int64_t i = 0; i < kCount; ++i) {
-      const int64_t edge = which == 0 ? i % count : i / count;
-      if constexpr (std::is_integral_v<T>) {
-        constexpr std::array whole{std::numeric_limits<T>::min(),
-                                   std::numeric_limits<T>::max(),
-                                   T(0),
-                                   T(1),
-                                   T(-1),
-                                   T(2),
-                                   T(-2),
-                                   T(3),
-                                   T(7),
-                                   T(31),
-                                   T(32),
-                                   T(63),
-                                   T(64),
-                                   T(65),
-                                   T(-7),
-                                   T(100)};
-        const auto n = static_cast<int64_t>(whole.size());
-        const int64_t place = which == 0 ? i % n : i / n;
-        if (place < n && i < n * n) to[i] = whole[static_cast<size_t>(place)];
-        else if (i % 2 == 0) to[i] = static_cast<T>(random());
-        else to[i] = static_cast<T>(static_cast<int64_t>(normal(random)));
-      } else if (edge < count && i < count * count) {
-        to[i] = static_cast<T>(edges[static_cast<size_t>(edge)]);
-      } else if (i % 2 == 0) {
-        const uint64_t bits = random();
-        std::memcpy(static_cast<void*>(&to[i]), &bits, sizeof(T));
-      } else {
-        to[i] = static_cast<T>(normal(random));
-      }
-    }
-  });
-  return tensor;
-}
-
 // `expr` with its arguments replaced.
 Expr over(const Expr& expr, const std::vector<Expr>& arguments) {
   if (expr.is_constant()) return expr;
@@ -221,51 +142,14 @@ Generated::Body body_of(const Case& test, int lanes) {
   });
 }
 
-// Patterns in the order of their values.
-template <typename Bits>
-int64_t ordered(Bits bits, Bits sign) {
-  const auto magnitude = static_cast<int64_t>(bits & static_cast<Bits>(~sign));
-  return (bits & sign) != 0 ? -magnitude : magnitude;
-}
-
-template <typename T>
-bool agree(const T& want, const T& got, const Tolerance& tolerance) {
-  if (std::memcmp(&want, &got, sizeof(T)) == 0) return true;
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || requires { T::format; }) {
-    const auto x = static_cast<double>(want);
-    const auto y = static_cast<double>(got);
-    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
-    if (tolerance.steps == 0) return false;
-    if (std::fabs(x - y) <= tolerance.distance) return true;
-    using Bits = std::conditional_t<
-        sizeof(T) == 8, uint64_t,
-        std::conditional_t<sizeof(T) == 4, uint32_t,
-                           std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
-    Bits sign = Bits{1} << (sizeof(Bits) * 8 - 1);
-    if constexpr (requires { T::format; }) sign = T::format.sign_bit();
-    const int64_t steps =
-        ordered(std::bit_cast<Bits>(want), sign) - ordered(std::bit_cast<Bits>(got), sign);
-    // Of a type that f32 rounds to, one step at most.
-    return std::abs(steps) <= (sizeof(T) >= 4 ? tolerance.steps : 1);
-  }
-  return false;
-}
-
-template <typename T>
-double shown(const T& value) {
-  if constexpr (requires { static_cast<float>(value); })
-    return static_cast<double>(static_cast<float>(value));
-  else return static_cast<double>(static_cast<int64_t>(value));
-}
-
 class ElementsOf : public testing::TestWithParam<Device> {
  protected:
-  void check(const std::string& group, const std::vector<Case>& cases) {
+  void check(const std::string& group, const std::vector<Case>& cases, int lanes = kLanes) {
     if (cases.empty()) return;
     std::vector<Generated::Body> bodies;
     bodies.reserve(cases.size());
-    for (const Case& test : cases) bodies.push_back(body_of(test, kLanes));
-    const Generated generated(GetParam(), group, bodies);
+    for (const Case& test : cases) bodies.push_back(body_of(test, lanes));
+    const Generated generated(GetParam(), group + " " + std::to_string(lanes), bodies);
     for (size_t i = 0; i < cases.size(); ++i) run(cases[i], generated, i);
   }
 
@@ -367,6 +251,49 @@ TEST_P(ElementsOf, CastsMatchTheReference) {
     }
     check("cast " + std::string(name(from)), cases);
   }
+}
+
+TEST_P(ElementsOf, VectorsOfAnyLengthMatchTheReference) {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::f32, DType::f16, DType::f8e4m3fn, DType::i64, DType::u8}) {
+    const Expr x = Expr::arg(0, dtype);
+    for (const ExprOp op : {ExprOp::add, ExprOp::mod, ExprOp::max, ExprOp::pow, ExprOp::lt}) {
+      cases.push_back({title_of(op, dtype), binary(op, x, Expr::arg(1, dtype))});
+    }
+    for (const DType to : {DType::i8, DType::i64, DType::f64, DType::bf16, DType::boolean}) {
+      cases.push_back({fmt::format("{} to {}", name(dtype), name(to)), cast(to, x)});
+    }
+  }
+  std::erase_if(cases, [](const Case& test) { return test.expr->op == ExprOp::arg; });
+  for (const int lanes : {1, 2, 32}) check("lengths", cases, lanes);
+}
+
+// A condition for each lane, and one for all; scalars beside vectors.
+TEST_P(ElementsOf, SelectsChooseLanes) {
+  const auto select = [](bool scalar) {
+    return Generated::loop(
+        kLanes, [=](Elements& elements, llvm::IRBuilder<>& b, const Generated::Arguments& arguments,
+                    llvm::Value* position) {
+          const auto load = [&](size_t which, int lanes) {
+            return elements.load(DType::i32,
+                                 Generated::at(b, DType::i32, arguments[which], position), lanes);
+          };
+          llvm::Value* const zero = elements.constant(Expr::integer(DType::i32, 0), 1);
+          llvm::Value* const condition =
+              elements.binary(ExprOp::lt, DType::i32, load(0, scalar ? 1 : kLanes), zero);
+          elements.store(DType::i32, elements.select(condition, zero, load(1, kLanes)),
+                         Generated::at(b, DType::i32, arguments[2], position));
+        });
+  };
+  const Generated generated(GetParam(), "select", {select(false), select(true)});
+  std::array<int32_t, kLanes> a{-1, 1, -2, 2, 0, -3};
+  std::array<int32_t, kLanes> b;
+  b.fill(7);
+  std::array<int32_t, kLanes> out;
+  generated.run(0, a.data(), b.data(), out.data(), 0, kLanes);
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], a[i] < 0 ? 0 : 7);
+  generated.run(1, a.data(), b.data(), out.data(), 0, kLanes);
+  EXPECT_EQ(std::count(out.begin(), out.end(), 0), kLanes);
 }
 
 TEST_P(ElementsOf, RefuseWhatHasNoMeaning) {
