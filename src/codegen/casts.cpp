@@ -1,9 +1,55 @@
+#include <llvm/IR/Instructions.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
 #include "codegen/elements.h"
 #include "codegen/smallfloats.h"
 
 namespace aoe {
+namespace {
 
 namespace Intrinsic = llvm::Intrinsic;
+
+// What is known of the numbers that a value can be; NaN is always possible.
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+std::optional<double> number_of(llvm::Value* value) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+  if (constant != nullptr && value->getType()->isVectorTy()) constant = constant->getSplatValue();
+  const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  if (number == nullptr || number->isNaN()) return std::nullopt;
+  return number->getValueAPF().convertToDouble();
+}
+
+// Sees a clamp, which is what stands before most casts to integers: a selection by comparison of
+// the two values that it selects from.
+Bounds bounds_of(llvm::Value* value) {
+  auto* chosen = llvm::dyn_cast<llvm::SelectInst>(value);
+  if (chosen == nullptr) return {};
+  const auto* compared = llvm::dyn_cast<llvm::FCmpInst>(chosen->getCondition());
+  if (compared == nullptr || compared->getOperand(0) != chosen->getTrueValue() ||
+      compared->getOperand(1) != chosen->getFalseValue()) {
+    return {};
+  }
+  const auto predicate = compared->getPredicate();
+  const bool smaller = predicate == llvm::CmpInst::FCMP_OLT || predicate == llvm::CmpInst::FCMP_ULT;
+  const bool larger = predicate == llvm::CmpInst::FCMP_OGT || predicate == llvm::CmpInst::FCMP_UGT;
+  if (!smaller && !larger) return {};
+  const auto on_true = number_of(chosen->getTrueValue());
+  const auto bound = on_true ? on_true : number_of(chosen->getFalseValue());
+  if (!bound) return {};
+  Bounds bounds = bounds_of(on_true ? chosen->getFalseValue() : chosen->getTrueValue());
+  if (smaller) bounds = {std::min(bounds.low, *bound), std::min(bounds.high, *bound)};
+  else bounds = {std::max(bounds.low, *bound), std::max(bounds.high, *bound)};
+  return bounds;
+}
+
+}  // namespace
 
 llvm::Value* Elements::cast(DType from, DType to, Value a) {
   llvm::IRBuilder<>& b = ir_.b;
@@ -59,13 +105,18 @@ llvm::Value* Elements::float_to_integer(DType to, Value a) {
   if (a->getType()->getScalarType()->isDoubleTy()) {
     return b.CreateTrunc(saturated(Intrinsic::fptosi_sat), held);  // NaN's low bits are 0 as well
   }
+  const Bounds bounds = bounds_of(a);
+  if (bounds.low >= -0x1p31 && bounds.high < 0x1p31) {
+    Value number = b.CreateSelect(ir_.is_nan(a), ir_.number(a, 0), a);
+    return b.CreateTrunc(b.CreateFPToSI(number, ir_.retyped(a, b.getInt32Ty())), held);
+  }
   // The same in 32-bit arithmetic, which all vectors have: f32 loses nothing when a multiple of
   // 2^32 is taken from it, and below 2^31 none is.
   Value turns =
       b.CreateUnaryIntrinsic(Intrinsic::roundeven, b.CreateFMul(a, ir_.number(a, 0x1p-32)));
   Value low = b.CreateFSub(a, b.CreateFMul(turns, ir_.number(a, 0x1p32)));
   low = b.CreateSelect(b.CreateFCmpOEQ(low, ir_.number(a, 0x1p31)), ir_.number(a, -0x1p31), low);
-  // Negated so that NaN counts as beyond.
+  // False for NaN, too.
   Value in_reach = b.CreateFCmpOGT(a, ir_.number(a, -0x1p63));
   low = b.CreateSelect(in_reach, low, ir_.number(a, 0));
   Value high = b.CreateFCmpOGE(a, ir_.number(a, 0x1p63));

@@ -39,6 +39,7 @@ Value encoded_power(const VectorIr& ir, Value bits) {
   // The lowest power is half of f32's smallest normal number, so rounding up starts at 3/4 of that.
   Value lowest = b.CreateICmpULT(bits, ir.integer(bits, 0x600000));
   Value nearest = b.CreateLShr(b.CreateAdd(bits, ir.integer(bits, 0x400000)), 23);
+  nearest = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, nearest, ir.integer(bits, 255));
   Value power = b.CreateSelect(lowest, ir.integer(bits, 0), nearest);
   return b.CreateSelect(none, ir.integer(bits, 255), power);
 }

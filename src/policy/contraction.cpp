@@ -1,0 +1,297 @@
+#include "policy/contraction.h"
+
+#include <algorithm>
+
+#include "expr/affine.h"
+#include "expr/rewrite.h"
+
+namespace aoe {
+namespace {
+
+std::vector<bool> axes_in(const Expr& expr, size_t count) {
+  std::vector<bool> used(count);
+  for_each_node(expr, [&](const Expr& e) {
+    if (e->op == ExprOp::axis) used[static_cast<size_t>(e->id)] = true;
+  });
+  return used;
+}
+
+int64_t product_of(const Shape& extents, const std::vector<size_t>& axes) {
+  int64_t product = 1;
+  for (const size_t axis : axes) product *= extents[axis];
+  return product;
+}
+
+// The stride with which some axes, counted as one number, walk memory; nothing if none.
+std::optional<int64_t> common_stride(const Shape& extents, const std::vector<size_t>& axes,
+                                     const std::vector<int64_t>& coefficients) {
+  std::optional<int64_t> stride;
+  int64_t inner = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const size_t axis = axes[i];
+    if (extents[axis] == 1) continue;
+    if (!stride) stride = coefficients[axis];
+    else if (coefficients[axis] != *stride * inner) return std::nullopt;
+    inner *= extents[axis];
+  }
+  return stride.value_or(0);
+}
+
+}  // namespace
+
+std::optional<Contraction> contraction_of(const Stage& stage) {
+  if (!stage.reducer || stage.reducer->name != "sum" || stage.results.size() != 1) {
+    return std::nullopt;
+  }
+  const Expr& element = stage.elements[0];
+  const DType dtype = element.dtype();
+  const bool sums = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 ||
+                    dtype == DType::i64;
+  if (element->op != ExprOp::mul || !sums) return std::nullopt;
+  const Shape extents = stage.extents();
+  if (element_count(extents) == 0) return std::nullopt;
+  Contraction c{.outer = {}, .rows = {}, .columns = {}, .depth = {},
+                .left = element->operands[0], .right = element->operands[1]};
+  auto in_left = axes_in(c.left, extents.size());
+  auto in_right = axes_in(c.right, extents.size());
+  for (size_t axis = stage.axes.size(); axis < extents.size(); ++axis) {
+    if (extents[axis] == 1) continue;
+    if (!in_left[axis] || !in_right[axis]) return std::nullopt;
+  }
+  for (size_t axis = stage.axes.size(); axis < extents.size(); ++axis) c.depth.push_back(axis);
+
+  // The last output axis that is one belongs to the columns: turn the factors so that it does.
+  size_t last = stage.axes.size();
+  while (last > 0 && extents[last - 1] == 1) --last;
+  if (last == 0 || in_left[last - 1] == in_right[last - 1]) return std::nullopt;
+  if (in_left[last - 1]) {
+    std::swap(c.left, c.right);
+    std::swap(in_left, in_right);
+  }
+  size_t first_column = stage.axes.size();
+  while (first_column > 0) {
+    const size_t axis = first_column - 1;
+    if (extents[axis] != 1 && (in_left[axis] || !in_right[axis])) break;
+    --first_column;
+  }
+  size_t first_row = first_column;
+  while (first_row > 0) {
+    const size_t axis = first_row - 1;
+    if (extents[axis] != 1 && (in_right[axis] || !in_left[axis])) break;
+    --first_row;
+  }
+  for (size_t axis = 0; axis < stage.axes.size(); ++axis) {
+    if (axis >= first_column) c.columns.push_back(axis);
+    else if (axis >= first_row) c.rows.push_back(axis);
+    else c.outer.push_back(axis);
+  }
+  c.outer_count = product_of(extents, c.outer);
+  c.row_count = product_of(extents, c.rows);
+  c.column_count = product_of(extents, c.columns);
+  c.depth_count = product_of(extents, c.depth);
+  return c;
+}
+
+std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& stage,
+                                      const Contraction& contraction, const Expr& load) {
+  if (load->op != ExprOp::load || has_outside(load)) return std::nullopt;
+  const Shape extents = stage.extents();
+  const Shape& shape = workload.values[static_cast<size_t>(load->id)].type.shape;
+  const Shape strides = row_major_strides(shape);
+  MatrixLoad result;
+  result.value = static_cast<int>(load->id);
+  std::vector<int64_t> coefficients(extents.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto form = affine_of(load->operands[d], extents.size());
+    const auto range = interval_of(load->operands[d], extents);
+    if (!form || !range || !range->within({0, shape[d] - 1})) return std::nullopt;
+    result.base += form->constant * strides[d];
+    for (size_t i = 0; i < extents.size(); ++i) {
+      coefficients[i] += form->coefficients[i] * strides[d];
+    }
+  }
+  const auto row = common_stride(extents, contraction.rows, coefficients);
+  const auto column = common_stride(extents, contraction.columns, coefficients);
+  const auto depth = common_stride(extents, contraction.depth, coefficients);
+  if (!row || !column || !depth) return std::nullopt;
+  for (const size_t axis : contraction.outer) {
+    result.outer_strides.push_back(extents[axis] == 1 ? 0 : coefficients[axis]);
+  }
+  result.row_stride = *row;
+  result.column_stride = *column;
+  result.depth_stride = *depth;
+  return result;
+}
+
+bool is_fixed(const Workload& workload, const Expr& expr) {
+  return !any_node(expr, [&](const Expr& e) {
+    if (e->op != ExprOp::load) return false;
+    const auto& value = workload.values[static_cast<size_t>(workload.storage(static_cast<int>(e->id)))];
+    return !value.weight && value.constant.empty();
+  });
+}
+
+namespace {
+
+// Fewer multiplications than this are done before matrices would be laid out.
+constexpr int64_t kFewProducts = 1 << 14;
+constexpr int64_t kFewColumns = 8;
+constexpr int64_t kShallow = 4;
+
+class Preparation {
+ public:
+  explicit Preparation(const Workload& workload) : from_(workload) {
+    result_.workload = workload;
+    result_.workload.stages.clear();
+  }
+
+  Prepared prepare() {
+    for (const Stage& stage : from_.stages) {
+      if (!add_contraction(stage)) add(stage, false);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add(Stage stage, bool contracts) {
+    result_.workload.stages.push_back(std::move(stage));
+    result_.contracts.push_back(contracts);
+  }
+
+  int add_value(DType dtype, Shape shape) {
+    result_.workload.values.push_back({.type = {dtype, std::move(shape)}, .view_of = -1,
+                                       .constant = {}});
+    return static_cast<int>(result_.workload.values.size()) - 1;
+  }
+
+  bool add_contraction(Stage stage) {
+    const auto c = contraction_of(stage);
+    if (!c || c->column_count < kFewColumns || c->depth_count < kShallow) return false;
+    if (c->outer_count * c->row_count * c->column_count * c->depth_count < kFewProducts) return false;
+    const Workload& w = result_.workload;
+    const bool left_fixed = is_fixed(w, c->left);
+    const bool right_fixed = is_fixed(w, c->right);
+    const auto right = matrix_load(w, stage, *c, c->right);
+    const bool right_direct = right && right->column_stride == 1 && c->right.dtype() == stage.elements[0].dtype();
+    // A single row has nothing to pay for a copy of the other side with.
+    if (c->row_count < 4 && !right_direct && !right_fixed) return false;
+
+    Expr left = c->left;
+    Expr side = c->right;
+    if (!right_fixed && !right_direct) side = padded(stage, side);
+    const auto plain = matrix_load(w, stage, *c, left);
+    if (!left_fixed && !plain) left = laid_out(stage, left, joined_axes(*c));
+    if (!right_fixed && !right_direct && c->columns.size() == 1) {
+      // One axis of columns cannot be cut into blocks of whole rows: all of it is laid out.
+      side = laid_out(stage, side, outer_depth_columns(*c));
+    }
+    stage.elements[0] = left * side;
+    add_with_results(std::move(stage));
+    return true;
+  }
+
+  static std::vector<size_t> joined_axes(const Contraction& c) {
+    std::vector<size_t> axes = c.outer;
+    axes.insert(axes.end(), c.rows.begin(), c.rows.end());
+    axes.insert(axes.end(), c.depth.begin(), c.depth.end());
+    return axes;
+  }
+  static std::vector<size_t> outer_depth_columns(const Contraction& c) {
+    std::vector<size_t> axes = c.outer;
+    axes.insert(axes.end(), c.depth.begin(), c.depth.end());
+    axes.insert(axes.end(), c.columns.begin(), c.columns.end());
+    return axes;
+  }
+
+  // A stage that computes `expr` over those of the axes that it depends on; gives its load.
+  Expr laid_out(const Stage& stage, const Expr& expr, const std::vector<size_t>& order) {
+    const Shape extents = stage.extents();
+    Stage copy;
+    std::vector<Expr> to(extents.size(), Expr::integer(DType::i64, 0));
+    std::vector<Expr> index;
+    for (const size_t axis : order) {
+      if (!depends_on_axis(expr, static_cast<int64_t>(axis)) || extents[axis] == 1) continue;
+      to[axis] = Expr::axis(static_cast<int64_t>(copy.axes.size()));
+      index.push_back(Expr::axis(static_cast<int64_t>(axis)));
+      copy.axes.push_back(extents[axis]);
+    }
+    copy.results = {with_axes(expr, to)};
+    copy.outputs = {add_value(expr.dtype(), copy.axes)};
+    const int value = copy.outputs[0];
+    add(std::move(copy), false);
+    return Expr::load(value, expr.dtype(), index);
+  }
+
+  // Loads that reach beyond their tensor read a copy with its surroundings instead.
+  Expr padded(const Stage& stage, const Expr& expr) {
+    const Shape extents = stage.extents();
+    return rewrite(expr, [&](const Expr& e) -> Expr {
+      if (e->op != ExprOp::load || !has_outside(e) || !e->operands.back().is_constant()) return {};
+      const Shape& shape =
+          result_.workload.values[static_cast<size_t>(e->id)].type.shape;
+      Stage copy;
+      std::vector<Expr> from;
+      std::vector<Expr> index;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const auto range = interval_of(e->operands[d], extents);
+        if (!range || range->low < -shape[d] - 64 || range->high > 2 * shape[d] + 64) return {};
+        const int64_t low = std::min<int64_t>(range->low, 0);
+        const int64_t high = std::max(range->high, shape[d] - 1);
+        from.push_back(Expr::axis(static_cast<int64_t>(d)) + low);
+        index.push_back(e->operands[d] - low);
+        copy.axes.push_back(high - low + 1);
+      }
+      copy.results = {Expr::load(e->id, e.dtype(), from, e->operands.back())};
+      copy.outputs = {add_value(e.dtype(), copy.axes)};
+      const int value = copy.outputs[0];
+      add(std::move(copy), false);
+      return Expr::load(value, e.dtype(), index);
+    });
+  }
+
+  // What is made of the sums is done with them if it goes row by row, else in a stage of its own.
+  void add_with_results(Stage stage) {
+    const auto c = *contraction_of(stage);
+    bool by_rows = true;
+    const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+      if (e->op == ExprOp::axis) by_rows = false;
+      if (e->op == ExprOp::load) {
+        const auto load = matrix_load(result_.workload, stage, c, e);
+        by_rows = by_rows && load && load->depth_stride == 0 &&
+                  (load->column_stride == 0 || load->column_stride == 1);
+        return;
+      }
+      for (const Expr& operand : e->operands) walk(operand);
+    };
+    walk(stage.results[0]);
+    if (by_rows) {
+      add(std::move(stage), true);
+      return;
+    }
+    const DType dtype = stage.elements[0].dtype();
+    const int sums = add_value(dtype, stage.axes);
+    Stage after;
+    after.axes = stage.axes;
+    after.outputs = stage.outputs;
+    std::vector<Expr> point;
+    for (size_t i = 0; i < stage.axes.size(); ++i) {
+      point.push_back(Expr::axis(static_cast<int64_t>(i)));
+    }
+    after.results = {rewrite(stage.results[0], [&](const Expr& e) {
+      return e->op == ExprOp::arg ? Expr::load(sums, dtype, point) : Expr{};
+    })};
+    stage.results = {Expr::arg(0, dtype)};
+    stage.outputs = {sums};
+    add(std::move(stage), true);
+    add(std::move(after), false);
+  }
+
+  const Workload& from_;
+  Prepared result_;
+};
+
+}  // namespace
+
+Prepared prepared(const Workload& workload) { return Preparation(workload).prepare(); }
+
+}  // namespace aoe

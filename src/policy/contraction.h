@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "expr/workload.h"
+
+namespace aoe {
+
+// A stage seen as products of matrices: for each outer point, out[row, column] is the sum over the
+// depth of left[row, depth] * right[depth, column]. Convolutions, products of matrices and their
+// gradients are of this form. Columns are the last axes, so that vectors lie along them.
+struct Contraction {
+  std::vector<size_t> outer;  // axes of the stage
+  std::vector<size_t> rows;
+  std::vector<size_t> columns;
+  std::vector<size_t> depth;
+  Expr left;
+  Expr right;
+
+  int64_t row_count = 1;
+  int64_t column_count = 1;
+  int64_t depth_count = 1;
+  int64_t outer_count = 1;
+};
+
+std::optional<Contraction> contraction_of(const Stage& stage);
+
+// A load whose element lies at base + outer part + row * row_stride + column * column_stride +
+// depth * depth_stride, rows, columns and depth each counted as one number.
+struct MatrixLoad {
+  int value = -1;
+  int64_t base = 0;
+  std::vector<int64_t> outer_strides;  // for each outer axis
+  int64_t row_stride = 0;
+  int64_t column_stride = 0;
+  int64_t depth_stride = 0;
+};
+
+std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& stage,
+                                      const Contraction& contraction, const Expr& load);
+
+// Whether an expression is made of weights and constants alone.
+bool is_fixed(const Workload& workload, const Expr& expr);
+
+// The same computation with contractions made ready: padding is written out around what it pads,
+// what is not laid out for products is brought into a layout that is, and what follows a product but
+// is not seen row by row becomes a stage of its own. `contracts` says for each stage of the result
+// whether it is to run as products of matrices.
+struct Prepared {
+  Workload workload;
+  std::vector<bool> contracts;
+};
+Prepared prepared(const Workload& workload);
+
+}  // namespace aoe
