@@ -3,19 +3,28 @@
 #include <cassert>
 
 #include "codegen/nest_step.h"
+#include "codegen/product_step.h"
 #include "codegen/step.h"
 #include "policy/fusion.h"
 #include "policy/loop_defaults.h"
 #include "policy/lower.h"
+#include "policy/product_defaults.h"
 
 namespace aoe {
 
 Kernel::Kernel(std::shared_ptr<const Workload> workload, const Device& device,
                std::vector<Tensor> weights)
     : workload_(std::move(workload)), weights_(std::move(weights)) {
-  scheduled_ = inlined(*workload_);
-  const std::vector<bool> alone(scheduled_.stages.size(), false);
-  for (const Group& group : groups_of(scheduled_, alone)) {
+  Prepared ready = prepared(inlined(*workload_));
+  scheduled_ = std::move(ready.workload);
+  for (const Group& group : groups_of(scheduled_, ready.contracts)) {
+    const Stage& first = scheduled_.stages[group.stages[0]];
+    if (ready.contracts[group.stages[0]]) {
+      const ProductShape shape = product_shape(scheduled_, first, *contraction_of(first));
+      steps_.push_back(product_step(scheduled_, first, default_product(shape, device), device,
+                                    weights_));
+      continue;
+    }
     for (Nest& nest : lower(scheduled_, group)) {
       bool empty = true;
       for (const Loop& loop : nest.loops) {

@@ -87,17 +87,34 @@ void remove_axis(Loop& loop, size_t axis) {
   if (axis < loop.out_rank) --loop.out_rank;
 }
 
-void merge_axes(Loop& loop, size_t outer) {
+constexpr size_t kNone = ~size_t{0};
+
+// `kept` stays as it is, and is where it then stands.
+void merge_axes(Loop& loop, size_t outer, size_t& kept) {
+  const auto remove = [&](size_t axis) {
+    remove_axis(loop, axis);
+    if (kept != kNone && axis < kept) --kept;
+  };
   for (size_t axis = loop.extents.size(); axis-- > outer;) {
-    if (loop.extents[axis] == 1) remove_axis(loop, axis);
+    if (loop.extents[axis] == 1 && axis != kept) remove(axis);
   }
   for (size_t axis = loop.extents.size(); axis-- > outer;) {
     if (axis + 1 >= loop.extents.size()) continue;
+    if (axis == kept || axis + 1 == kept) continue;
     if (loop.is_reduced(axis) != loop.is_reduced(axis + 1)) continue;
     if (!Accesses(loop).merges(axis, loop.extents)) continue;
     loop.extents[axis + 1] *= loop.extents[axis];
-    remove_axis(loop, axis);
+    remove(axis);
   }
+}
+
+std::vector<Loop> lowered(const std::vector<NestBuffer>& buffers, const Loop& loop, size_t outer) {
+  std::vector<Loop> loops;
+  for (Loop& part : parts_of(buffers, loop, outer)) {
+    size_t kept = kNone;
+    loops.push_back(lower_loop(buffers, std::move(part), outer, kept));
+  }
+  return loops;
 }
 
 class GroupLowering {
@@ -110,13 +127,13 @@ class GroupLowering {
     for (const size_t s : group_.stages) add_stage(loops, workload_.stages[s]);
     if (outer_ > 0) {
       Nest nest{.outer = shared_axes(), .buffers = {}, .loops = {}};
-      for (Loop& loop : loops) append(nest.loops, lower_loop(buffers_, std::move(loop), outer_));
+      for (Loop& loop : loops) append(nest.loops, lowered(buffers_, loop, outer_));
       nest.buffers = buffers_;
       return {nest};
     }
     std::vector<Nest> nests;
     for (Loop& loop : loops) {
-      for (Loop& part : lower_loop(buffers_, std::move(loop), 0)) {
+      for (Loop& part : lowered(buffers_, loop, 0)) {
         nests.push_back({.outer = {}, .buffers = buffers_, .loops = {std::move(part)}});
       }
     }
@@ -245,14 +262,10 @@ class GroupLowering {
 
 }  // namespace
 
-std::vector<Loop> lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer) {
-  std::vector<Loop> loops;
-  for (Loop& part : parts_of(buffers, loop, outer)) {
-    for_each_expr(part, [&](Expr& e) { e = linearized(buffers, e, part.extents); });
-    merge_axes(part, outer);
-    loops.push_back(std::move(part));
-  }
-  return loops;
+Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer, size_t& kept) {
+  for_each_expr(loop, [&](Expr& e) { e = linearized(buffers, e, loop.extents); });
+  merge_axes(loop, outer, kept);
+  return loop;
 }
 
 std::vector<Nest> lower(const Workload& workload, const Group& group) {

@@ -10,8 +10,8 @@ namespace aoe {
 // tell apart are one. Parts that need outer axes of their own become nests of their own.
 std::vector<Nest> lower(const Workload& workload, const Group& group);
 
-// A loop over one nest of buffers, from expressions whose loads index those buffers' shapes. For
-// what is no stage of a workload: packing.
-std::vector<Loop> lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer);
+// A single loop whose loads index the buffers' shapes, whole and with the axis `kept` as it is
+// (and at the end where it then stands): for what is no stage of a workload.
+Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer, size_t& kept);
 
 }  // namespace aoe

@@ -16,4 +16,17 @@ struct LoopPolicy {
   auto operator<=>(const LoopPolicy&) const = default;
 };
 
+// How a contraction runs: blocks of rows x vectors in registers, around them blocks that stay in the
+// caches.
+struct ProductPolicy {
+  int rows = 1;
+  int vectors = 1;
+  int lanes = 1;
+  int64_t depth = 0;           // of a block; a whole number of windows
+  int64_t columns = 0;         // of a block
+  bool columns_first = false;  // all rows for a block of columns before the next, or the other way
+  bool prefetch = false;       // the next columns while these are worked on
+  auto operator<=>(const ProductPolicy&) const = default;
+};
+
 }  // namespace aoe

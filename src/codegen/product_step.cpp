@@ -1,0 +1,454 @@
+#include "codegen/product_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "codegen/jit.h"
+#include "codegen/nest_emitter.h"
+#include "codegen/tile.h"
+#include "expr/rewrite.h"
+#include "policy/contraction.h"
+#include "policy/loop_defaults.h"
+#include "policy/lower.h"
+#include "policy/product_defaults.h"
+
+namespace aoe {
+namespace {
+
+// Rows are shared out evenly over as few tiles as the policy's height allows.
+struct RowTiles {
+  int64_t rows, count;
+
+  int64_t first(int64_t tile) const {
+    return tile * (rows / count) + std::min(tile, rows % count);
+  }
+  int height(int64_t tile) const {
+    return static_cast<int>(rows / count + (tile < rows % count ? 1 : 0));
+  }
+};
+
+// Packed columns are read in whole vectors, so the last ones may be followed by this many.
+constexpr int64_t kSlack = 256;
+
+// A value of the workload as the matrix that a contraction loads it as.
+struct Source {
+  int value = -1;
+  MatrixLoad load;
+  int64_t bytes = 4;
+};
+
+class ProductStep : public Kernel::Step {
+ public:
+  ProductStep(const Workload& workload, const Stage& stage, const ProductPolicy& policy,
+              const Device& device, const std::vector<Tensor>& weights)
+      : workload_(workload),
+        stage_(stage),
+        extents_(stage.extents()),
+        c_(*contraction_of(stage)),
+        shape_(product_shape(workload, stage, c_)),
+        policy_(policy),
+        device_(device),
+        bytes_(info(shape_.dtype).bytes),
+        tiles_{shape_.rows, ceil_div(shape_.rows, policy.rows)} {
+    width_ = int64_t{policy_.vectors} * policy_.lanes;
+    if (shape_.left == Side::fixed) pack_left(weights);
+    else left_ = source_of(c_.left);
+    if (shape_.right == Side::fixed) pack_right(weights);
+    else if (shape_.right == Side::direct) right_ = source_of(c_.right);
+    else make_packing();
+    describe_tile();
+    compile_tiles();
+  }
+
+  bool run(const StepRun& run) const override {
+    const int64_t blocks = ceil_div(shape_.columns, policy_.columns);
+    // Too few blocks of columns for the threads: the rows are shared too.
+    int64_t row_parts = 1;
+    if (shape_.outer * blocks < run.threads) {
+      row_parts = std::min(tiles_.count, ceil_div(run.threads, shape_.outer * blocks));
+    }
+    const int64_t tasks = shape_.outer * blocks * row_parts;
+    share_work(tasks, ceil_div(tasks, run.threads), run.threads, scratch_bytes(),
+               [&](int64_t first, int64_t last, void* scratch) {
+                 for (int64_t task = first; task < last; ++task) {
+                   const int64_t part = task % row_parts;
+                   const int64_t block = task / row_parts % blocks;
+                   run_block(run, task / row_parts / blocks, block,
+                             {tiles_.count * part / row_parts,
+                              tiles_.count * (part + 1) / row_parts},
+                             static_cast<std::byte*>(scratch));
+                 }
+               });
+    return true;
+  }
+
+  std::string text() const override {
+    const auto side = [](Side s) {
+      return s == Side::fixed ? "laid out once" : s == Side::direct ? "direct" : "packed";
+    };
+    std::string text = fmt::format(
+        "product {} x {} rows x {} columns x {} deep, {}\n  left {}, right {}\n"
+        "  tiles of {} rows x {} vectors of {}, blocks of {} columns x {} deep, {} first{}\n",
+        shape_.outer, shape_.rows, shape_.columns, shape_.depth, info(shape_.dtype).brief,
+        side(shape_.left), side(shape_.right), policy_.rows, policy_.vectors, policy_.lanes,
+        policy_.columns, policy_.depth, policy_.columns_first ? "columns" : "rows",
+        policy_.prefetch ? ", next columns prefetched" : "");
+    if (shape_.right == Side::packed) text += to_string(packing_);
+    return text + to_string(tile_) + "\n";
+  }
+
+ private:
+  struct RowRange {
+    int64_t first, last;  // tiles
+  };
+
+  // --- what is known before it runs -------------------------------------------------------------
+
+  Source source_of(const Expr& load) const {
+    const auto matrix = *matrix_load(workload_, stage_, c_, load);
+    return {workload_.storage(matrix.value), matrix, info(load.dtype()).bytes};
+  }
+
+  // The values of a fixed side over those of the outer axes that it depends on, then `inner`.
+  Tensor evaluated(const Expr& side, const std::vector<size_t>& first,
+                   const std::vector<size_t>& second, std::vector<int64_t>& outer_steps,
+                   const std::vector<Tensor>& weights) const {
+    Workload only = workload_;
+    std::vector<Tensor> inputs;
+    only.inputs.clear();
+    for (size_t i = 0; i < workload_.inputs.size(); ++i) {
+      if (!workload_.values[static_cast<size_t>(workload_.inputs[i])].weight) continue;
+      only.inputs.push_back(workload_.inputs[i]);
+      inputs.push_back(weights[i]);
+    }
+    Stage copy;
+    std::vector<Expr> to(extents_.size(), Expr::integer(DType::i64, 0));
+    const auto add = [&](size_t axis) {
+      to[axis] = Expr::axis(static_cast<int64_t>(copy.axes.size()));
+      copy.axes.push_back(extents_[axis]);
+    };
+    outer_steps.assign(c_.outer.size(), 0);
+    for (size_t i = 0; i < c_.outer.size(); ++i) {
+      if (depends_on_axis(side, static_cast<int64_t>(c_.outer[i]))) add(c_.outer[i]);
+    }
+    const int64_t matrices = element_count(copy.axes);
+    int64_t step = matrices;
+    for (size_t i = 0; i < c_.outer.size(); ++i) {
+      if (!depends_on_axis(side, static_cast<int64_t>(c_.outer[i]))) continue;
+      step /= extents_[c_.outer[i]];
+      outer_steps[i] = step;
+    }
+    for (const size_t axis : first) add(axis);
+    for (const size_t axis : second) add(axis);
+    copy.results = {with_axes(side, to)};
+    only.values.push_back({.type = {shape_.dtype, copy.axes}, .view_of = -1, .constant = {}});
+    copy.outputs = {static_cast<int>(only.values.size()) - 1};
+    only.outputs = copy.outputs;
+    only.stages = {std::move(copy)};
+    return Evaluator(std::make_shared<const Workload>(std::move(only)))
+        .run(inputs, device_.cores)[0];
+  }
+
+  void pack_left(const std::vector<Tensor>& weights) {
+    const Tensor plain = evaluated(c_.left, c_.rows, c_.depth, fixed_left_steps_, weights);
+    const int64_t size = shape_.rows * shape_.depth;
+    fixed_left_ = Tensor(shape_.dtype, {plain.count()});
+    for (int64_t m = 0; m < plain.count() / size; ++m) {
+      const std::byte* from = plain.raw() + m * size * bytes_;
+      std::byte* to = fixed_left_.raw() + m * size * bytes_;
+      for (int64_t tile = 0; tile < tiles_.count; ++tile) {
+        const int64_t first = tiles_.first(tile);
+        for (int64_t k = 0; k < shape_.depth; ++k) {
+          for (int64_t row = first; row < first + tiles_.height(tile); ++row) {
+            std::memcpy(to, from + (row * shape_.depth + k) * bytes_, static_cast<size_t>(bytes_));
+            to += bytes_;
+          }
+        }
+      }
+    }
+  }
+
+  void pack_right(const std::vector<Tensor>& weights) {
+    const Tensor plain = evaluated(c_.right, c_.depth, c_.columns, fixed_right_steps_, weights);
+    const int64_t size = shape_.columns * shape_.depth;
+    const int64_t panels = ceil_div(shape_.columns, width_);
+    fixed_right_size_ = panels * shape_.depth * width_;
+    const int64_t matrices = plain.count() / size;
+    fixed_right_ = Tensor::zeros({shape_.dtype, {matrices * fixed_right_size_}});
+    for (int64_t m = 0; m < matrices; ++m) {
+      for (int64_t k = 0; k < shape_.depth; ++k) {
+        for (int64_t panel = 0; panel < panels; ++panel) {
+          const int64_t count = std::min(width_, shape_.columns - panel * width_);
+          std::memcpy(fixed_right_.raw() + (m * fixed_right_size_ +
+                                            (panel * shape_.depth + k) * width_) * bytes_,
+                      plain.raw() + (m * size + k * shape_.columns + panel * width_) * bytes_,
+                      static_cast<size_t>(count * bytes_));
+        }
+      }
+    }
+  }
+
+  // A nest that copies a block of the right side: for each depth a row of columns.
+  void make_packing() {
+    pitch_ = ceil_div(policy_.columns, policy_.lanes) * policy_.lanes;
+    constexpr int64_t kPage = 4096;
+    // Rows a page apart would all want the same places of the first-level cache.
+    if (pitch_ * bytes_ % kPage == 0) pitch_ += policy_.lanes;
+    Loop loop;
+    std::vector<Expr> to(extents_.size(), Expr::integer(DType::i64, 0));
+    const auto add = [&](size_t axis) {
+      to[axis] = Expr::axis(static_cast<int64_t>(loop.extents.size()));
+      loop.extents.push_back(extents_[axis]);
+    };
+    for (const size_t axis : c_.outer) add(axis);
+    for (const size_t axis : c_.depth) add(axis);
+    const size_t outer = c_.outer.size() + 1;
+    const size_t ranged = loop.extents.size();
+    for (const size_t axis : c_.columns) add(axis);
+    loop.out_rank = loop.extents.size();
+    loop.results = {rewrite(with_axes(c_.right, to), [&](const Expr& e) -> Expr {
+      if (e->op != ExprOp::load) return {};
+      const int value = static_cast<int>(e->id);
+      packing_.buffers.push_back({e.dtype(), workload_.values[static_cast<size_t>(value)].type.shape,
+                                  workload_.storage(value), false});
+      const Expr outside = has_outside(e) ? e->operands.back() : Expr{};
+      return Expr::load(static_cast<int64_t>(packing_.buffers.size()) - 1, e.dtype(), index_of(e),
+                        outside);
+    })};
+    Expr offset = Expr::integer(DType::i64, 0);
+    int64_t step = 1;
+    for (size_t i = c_.columns.size(); i-- > 0; step *= extents_[c_.columns[i]]) {
+      offset = offset + to[c_.columns[i]] * step;
+    }
+    step = pitch_;
+    for (size_t i = c_.depth.size(); i-- > 0; step *= extents_[c_.depth[i]]) {
+      offset = offset + to[c_.depth[i]] * step;
+    }
+    const int packed = static_cast<int>(packing_.buffers.size());
+    packing_.buffers.push_back({shape_.dtype, {shape_.depth * pitch_}, -1, false});
+    loop.stores = {{packed, offset}};
+    size_t kept = ranged;
+    loop = lower_loop(packing_.buffers, std::move(loop), outer, kept);
+    packing_.outer.assign(loop.extents.begin(), loop.extents.begin() + static_cast<int64_t>(outer));
+    packing_.ranged_axis = static_cast<int>(kept);
+    packing_.loops = {std::move(loop)};
+    choose_loops(packing_, device_);
+    packing_code_ = compile(to_string(packing_), device_, [&](llvm::Module& module) {
+      emit_nest(module, packing_, device_);
+    });
+  }
+
+  void describe_tile() {
+    tile_.dtype = shape_.dtype;
+    tile_.lanes = policy_.lanes;
+    tile_.packed_left = shape_.left == Side::fixed;
+    tile_.prefetch = policy_.prefetch;
+    tile_.split = policy_.depth < shape_.depth;
+    tile_.out_dtype = workload_.values[static_cast<size_t>(stage_.outputs[0])].type.dtype;
+    tile_.result = rewrite(stage_.results[0], [&](const Expr& e) -> Expr {
+      if (e->op != ExprOp::load) return {};
+      operands_.push_back(source_of(e));
+      tile_.operands.push_back({e.dtype(), operands_.back().load.column_stride == 1});
+      return Expr::load(static_cast<int64_t>(operands_.size()) - 1, e.dtype(), {});
+    });
+  }
+
+  // The tiles that cover a block of columns, from left to right.
+  template <typename Fn>
+  void for_each_width(int64_t columns, const Fn& fn) const {
+    for (int64_t first = 0; first < columns; first += width_) {
+      const int64_t count = std::min(width_, columns - first);
+      fn(first, static_cast<int>(ceil_div(count, policy_.lanes)), count % policy_.lanes);
+    }
+  }
+
+  void compile_tiles() {
+    for (const int64_t columns : {policy_.columns, shape_.columns % policy_.columns}) {
+      for_each_width(columns, [&](int64_t, int vectors, int64_t partial) {
+        for (const int rows : {tiles_.height(0), tiles_.height(tiles_.count - 1)}) {
+          auto& code = codes_[{rows, vectors, partial != 0}];
+          if (code) continue;
+          Tile tile = tile_;
+          tile.rows = rows;
+          tile.vectors = vectors;
+          tile.partial = partial != 0;
+          tile.guarded = tile.partial && shape_.right == Side::direct;
+          code = compile(to_string(tile), device_,
+                         [&](llvm::Module& module) { emit_tile(module, tile, device_); });
+        }
+      });
+    }
+  }
+
+  // --- while it runs ----------------------------------------------------------------------------
+
+  int64_t packed_bytes() const {
+    return shape_.right == Side::packed ? (policy_.depth * pitch_ + kSlack) * bytes_ : 0;
+  }
+  int64_t scratch_bytes() const {
+    const int64_t sums = tile_.split ? shape_.rows * policy_.columns * bytes_ : 0;
+    return packed_bytes() + sums;
+  }
+
+  Shape outer_position(int64_t outer) const {
+    Shape position(c_.outer.size());
+    for (size_t i = position.size(); i-- > 0;) {
+      position[i] = outer % extents_[c_.outer[i]];
+      outer /= extents_[c_.outer[i]];
+    }
+    return position;
+  }
+
+  static int64_t dot(const Shape& a, const std::vector<int64_t>& b) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  }
+
+  static const std::byte* start_of(const Source& source, const StepRun& run, const Shape& at) {
+    return static_cast<const std::byte*>(run.values[static_cast<size_t>(source.value)]) +
+           (source.load.base + dot(at, source.load.outer_strides)) * source.bytes;
+  }
+
+  void pack_block(const StepRun& run, int64_t outer, int64_t depth, int64_t depth_count,
+                  int64_t column, int64_t column_count, std::byte* packed) const {
+    std::vector<void*> buffers;
+    for (const NestBuffer& buffer : packing_.buffers) {
+      // The nest counts from the beginning of the whole, the block begins here.
+      if (buffer.value < 0) buffers.push_back(packed - (depth * pitch_ + column) * bytes_);
+      else buffers.push_back(run.values[static_cast<size_t>(buffer.value)]);
+    }
+    const int64_t windows = shape_.depth / shape_.depth_step;
+    const int64_t range[] = {outer * windows + depth / shape_.depth_step,
+                             outer * windows + (depth + depth_count) / shape_.depth_step,
+                             column / shape_.column_step,
+                             (column + column_count) / shape_.column_step};
+    packing_code_->as<NestFunction>()(buffers.data(), range, nullptr);
+  }
+
+  void run_block(const StepRun& run, int64_t outer, int64_t block, RowRange rows,
+                 std::byte* scratch) const {
+    const Shape at = outer_position(outer);
+    const int64_t column = block * policy_.columns;
+    const int64_t columns = std::min(policy_.columns, shape_.columns - column);
+    TileCall call{};
+    call.left_depth = shape_.left == Side::direct ? left_.load.depth_stride : 0;
+    call.left_row = shape_.left == Side::direct ? left_.load.row_stride : 0;
+    call.out_row = shape_.columns;
+    call.sums_row = policy_.columns;
+    call.right_depth = shape_.right == Side::fixed    ? width_
+                       : shape_.right == Side::direct ? right_.load.depth_stride
+                                                      : pitch_;
+    const std::byte* left = shape_.left == Side::direct
+                                ? start_of(left_, run, at)
+                                : fixed_left_.raw() + dot(at, fixed_left_steps_) * shape_.rows *
+                                                          shape_.depth * bytes_;
+    const std::byte* right =
+        shape_.right == Side::direct
+            ? start_of(right_, run, at) + column * bytes_
+        : shape_.right == Side::fixed
+            ? fixed_right_.raw() + (dot(at, fixed_right_steps_) * fixed_right_size_ +
+                                    column * shape_.depth) * bytes_
+            : scratch;
+    const int64_t out_bytes = info(tile_.out_dtype).bytes;
+    auto* out = static_cast<std::byte*>(
+                    run.values[static_cast<size_t>(workload_.storage(stage_.outputs[0]))]) +
+                (outer * shape_.rows * shape_.columns + column) * out_bytes;
+    std::byte* sums = scratch + packed_bytes();
+    std::vector<const std::byte*> operands;
+    for (const Source& operand : operands_) {
+      operands.push_back(start_of(operand, run, at) +
+                         column * operand.load.column_stride * operand.bytes);
+    }
+
+    for (int64_t depth = 0; depth < shape_.depth; depth += policy_.depth) {
+      call.depth = std::min(policy_.depth, shape_.depth - depth);
+      call.continues = depth > 0 ? 1 : 0;
+      call.finishes = depth + call.depth == shape_.depth ? 1 : 0;
+      if (shape_.right == Side::packed) {
+        pack_block(run, outer, depth, call.depth, column, columns, scratch);
+      }
+      const auto run_tile = [&](int64_t tile, int64_t first, int vectors, int64_t partial) {
+        const int64_t row = tiles_.first(tile);
+        const int height = tiles_.height(tile);
+        call.left = shape_.left == Side::fixed
+                        ? left + (row * shape_.depth + depth * height) * bytes_
+                        : left + (row * call.left_row + depth * call.left_depth) * bytes_;
+        if (shape_.right == Side::fixed) {
+          call.right = right + (first * shape_.depth + depth * width_) * bytes_;
+        } else {
+          const int64_t skipped = shape_.right == Side::direct ? depth * call.right_depth : 0;
+          call.right = right + (skipped + first) * bytes_;
+        }
+        call.out = out + (row * shape_.columns + first) * out_bytes;
+        call.sums = sums + (row * policy_.columns + first) * bytes_;
+        call.columns = partial;
+        for (size_t i = 0; i < operands_.size(); ++i) {
+          const Source& source = operands_[i];
+          call.operands[i] =
+              operands[i] +
+              (row * source.load.row_stride + first * source.load.column_stride) * source.bytes;
+          call.operand_row[i] = source.load.row_stride;
+        }
+        if (policy_.prefetch) {
+          // Each row tile fetches its share of the next columns.
+          const int64_t share = width_ * bytes_ / tiles_.count;
+          call.prefetch = static_cast<const std::byte*>(call.right) +
+                          (shape_.depth * width_) * bytes_ + tile * share * call.depth;
+          call.prefetch_step = share;
+        }
+        codes_.at({height, vectors, partial != 0})->as<TileFunction>()(&call);
+      };
+      if (policy_.columns_first) {
+        for_each_width(columns, [&](int64_t first, int vectors, int64_t partial) {
+          for (int64_t t = rows.first; t < rows.last; ++t) run_tile(t, first, vectors, partial);
+        });
+      } else {
+        for (int64_t t = rows.first; t < rows.last; ++t) {
+          for_each_width(columns, [&](int64_t first, int vectors, int64_t partial) {
+            run_tile(t, first, vectors, partial);
+          });
+        }
+      }
+    }
+  }
+
+  const Workload& workload_;
+  const Stage& stage_;
+  Shape extents_;
+  Contraction c_;
+  ProductShape shape_;
+  ProductPolicy policy_;
+  Device device_;
+  int64_t bytes_;
+  RowTiles tiles_;
+  int64_t width_ = 0;
+
+  Source left_;
+  Source right_;
+  std::vector<Source> operands_;
+  Tensor fixed_left_;
+  Tensor fixed_right_;
+  std::vector<int64_t> fixed_left_steps_;
+  std::vector<int64_t> fixed_right_steps_;
+  int64_t fixed_right_size_ = 0;
+
+  int64_t pitch_ = 0;
+  Nest packing_;
+  std::shared_ptr<const Code> packing_code_;
+  Tile tile_;
+  std::map<std::tuple<int, int, bool>, std::shared_ptr<const Code>> codes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel::Step> product_step(const Workload& workload, const Stage& stage,
+                                           const ProductPolicy& policy, const Device& device,
+                                           const std::vector<Tensor>& weights) {
+  return std::make_unique<ProductStep>(workload, stage, policy, device, weights);
+}
+
+}  // namespace aoe

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "expr/expr.h"
+
+namespace llvm {
+class Module;
+}
+
+namespace aoe {
+
+// What a tile's code depends on: the block of accumulators and what is done with the sums. Sizes
+// and distances come when it runs, so that few tiles serve many workloads.
+struct Tile {
+  DType dtype = DType::f32;  // of products and sums
+  int rows = 1;
+  int vectors = 1;  // of `lanes` columns each
+  int lanes = 1;
+  bool partial = false;       // the last vector has fewer columns
+  bool guarded = false;       // no column of the right side beyond those may be read
+  bool packed_left = false;   // row by row for each depth, without gaps
+  bool prefetch = false;      // the next block of the right side
+  bool split = false;         // the depth comes in several calls
+  // Over arg(0), the sum, and loads numbered in the order of `operands`.
+  Expr result;
+  DType out_dtype = DType::f32;
+  struct Operand {
+    DType dtype = DType::f32;
+    bool by_column = false;  // else one for each row
+  };
+  std::vector<Operand> operands;
+};
+
+// How one tile is called. Distances are in elements.
+struct TileCall {
+  static constexpr int kMostOperands = 6;
+
+  const void* left;
+  const void* right;
+  void* out;
+  void* sums;  // where partial sums are kept when the depth is split
+  int64_t depth;
+  int64_t left_row;
+  int64_t left_depth;
+  int64_t right_depth;
+  int64_t out_row;
+  int64_t sums_row;
+  int64_t columns;    // of the last vector, where it is partial
+  int64_t continues;  // sums go on from those kept
+  int64_t finishes;   // results are made of them
+  const void* prefetch;
+  int64_t prefetch_step;  // bytes for each depth
+  const void* operands[kMostOperands];
+  int64_t operand_row[kMostOperands];
+};
+
+using TileFunction = void(const TileCall*);
+
+std::string to_string(const Tile& tile);
+
+void emit_tile(llvm::Module& module, const Tile& tile, const Device& device);
+
+}  // namespace aoe

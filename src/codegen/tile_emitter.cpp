@@ -1,0 +1,292 @@
+#include <fmt/ranges.h>
+#include <llvm/IR/Module.h>
+
+#include <cstddef>
+
+#include "codegen/builder.h"
+#include "codegen/elements.h"
+#include "codegen/tile.h"
+#include "expr/workload.h"
+
+// A block of rows x vectors of accumulators that stay in registers while the depth goes by: for
+// each step a vector of the right side for each column of the block, and for each row one element
+// of the left side in all lanes.
+
+namespace aoe {
+namespace {
+
+// Steps of the depth written out one after the other: enough to hide the loop's own work.
+constexpr int64_t kUnrolledDepth = 4;
+
+// What is read never is what is written.
+constexpr size_t kInputs = 0;
+constexpr size_t kOutputs = 1;
+
+class TileEmitter {
+ public:
+  TileEmitter(llvm::Module& module, const Tile& tile, const Device& device)
+      : tile_(tile),
+        device_(device),
+        function_(module, llvm::Type::getVoidTy(module.getContext()),
+                  {llvm::PointerType::getUnqual(module.getContext())}),
+        ir_(function_.ir()),
+        elements_(ir_, device),
+        bytes_(info(tile.dtype).bytes) {}
+
+  void emit() {
+    function_.declare_buffers(2);
+    left_ = pointer(offsetof(TileCall, left));
+    right_ = pointer(offsetof(TileCall, right));
+    depth_ = number(offsetof(TileCall, depth));
+    right_depth_ = number(offsetof(TileCall, right_depth));
+    left_row_ = number(offsetof(TileCall, left_row));
+    left_depth_ = number(offsetof(TileCall, left_depth));
+    if (tile_.prefetch) {
+      prefetch_ = pointer(offsetof(TileCall, prefetch));
+      prefetch_step_ = number(offsetof(TileCall, prefetch_step));
+    }
+    if (tile_.partial) mask_ = lanes_below(number(offsetof(TileCall, columns)));
+    std::vector<llvm::Value*> sums = initial_sums();
+    const int64_t step = kUnrolledDepth;
+    llvm::Value* whole = ir_.CreateAnd(depth_, function_.index(-step));
+    function_.loop(function_.index(0), whole, step, sums, [&](llvm::Value* k) {
+      if (tile_.prefetch) prefetch(k);
+      for (int64_t i = 0; i < step; ++i) advance(k, i, sums);
+    });
+    function_.loop(whole, depth_, 1, sums, [&](llvm::Value* k) { advance(k, 0, sums); });
+    if (tile_.split) {
+      branch(ir_.CreateIsNotNull(number(offsetof(TileCall, finishes))),
+             [&] { store_results(sums); }, [&] { keep_sums(sums); });
+    } else {
+      store_results(sums);
+    }
+    ir_.CreateRetVoid();
+  }
+
+ private:
+  llvm::Value* field(size_t offset, llvm::Type* type) {
+    return ir_.CreateLoad(
+        type, function_.element(function_.parameter(0), static_cast<int64_t>(offset), 1));
+  }
+  llvm::Value* pointer(size_t offset) { return field(offset, ir_.getPtrTy()); }
+  llvm::Value* number(size_t offset) { return field(offset, ir_.getInt64Ty()); }
+
+  llvm::Value*& sum(std::vector<llvm::Value*>& sums, int row, int vector) const {
+    return sums[static_cast<size_t>(row * tile_.vectors + vector)];
+  }
+
+  llvm::Value* lanes_below(llvm::Value* count) {
+    std::vector<llvm::Constant*> steps;
+    for (int i = 0; i < tile_.lanes; ++i) steps.push_back(ir_.getInt32(static_cast<uint32_t>(i)));
+    llvm::Value* limit = ir_.CreateTrunc(count, ir_.getInt32Ty());
+    return ir_.CreateICmpULT(llvm::ConstantVector::get(steps),
+                             elements_.splat(limit, tile_.lanes));
+  }
+  llvm::Value* mask_of(int vector) const {
+    return vector == tile_.vectors - 1 ? mask_ : nullptr;
+  }
+
+  void branch(llvm::Value* condition, const std::function<void()>& taken,
+              const std::function<void()>& otherwise) {
+    llvm::LLVMContext& context = ir_.getContext();
+    auto* yes = llvm::BasicBlock::Create(context, "yes", &function_.function());
+    auto* no = llvm::BasicBlock::Create(context, "no", &function_.function());
+    auto* after = llvm::BasicBlock::Create(context, "after", &function_.function());
+    ir_.CreateCondBr(condition, yes, no);
+    ir_.SetInsertPoint(yes);
+    taken();
+    ir_.CreateBr(after);
+    ir_.SetInsertPoint(no);
+    otherwise();
+    ir_.CreateBr(after);
+    ir_.SetInsertPoint(after);
+  }
+
+  // Zeros, or where an earlier part of the depth has left them.
+  std::vector<llvm::Value*> initial_sums() {
+    const size_t count = static_cast<size_t>(tile_.rows * tile_.vectors);
+    llvm::Type* type = elements_.type(tile_.dtype, tile_.lanes);
+    std::vector<llvm::Value*> zeros(count, llvm::Constant::getNullValue(type));
+    if (!tile_.split) return zeros;
+    llvm::BasicBlock* before = ir_.GetInsertBlock();
+    auto* load = llvm::BasicBlock::Create(ir_.getContext(), "load", &function_.function());
+    auto* after = llvm::BasicBlock::Create(ir_.getContext(), "after", &function_.function());
+    ir_.CreateCondBr(ir_.CreateIsNotNull(number(offsetof(TileCall, continues))), load, after);
+    ir_.SetInsertPoint(load);
+    std::vector<llvm::Value*> kept;
+    for_each_sum([&](int, int vector, llvm::Value* at) {
+      kept.push_back(elements_.load(tile_.dtype, at, tile_.lanes, mask_of(vector)));
+    });
+    ir_.CreateBr(after);
+    ir_.SetInsertPoint(after);
+    std::vector<llvm::Value*> sums;
+    for (size_t i = 0; i < count; ++i) {
+      llvm::PHINode* phi = ir_.CreatePHI(type, 2);
+      phi->addIncoming(zeros[i], before);
+      phi->addIncoming(kept[i], load);
+      sums.push_back(phi);
+    }
+    return sums;
+  }
+
+  void for_each_sum(const std::function<void(int, int, llvm::Value*)>& visit) {
+    llvm::Value* base = pointer(offsetof(TileCall, sums));
+    llvm::Value* row_step = number(offsetof(TileCall, sums_row));
+    for (int row = 0; row < tile_.rows; ++row) {
+      llvm::Value* at = function_.element(
+          base, ir_.CreateMul(row_step, function_.index(row)), bytes_);
+      for (int vector = 0; vector < tile_.vectors; ++vector) {
+        visit(row, vector, function_.element(at, int64_t{vector} * tile_.lanes, bytes_));
+      }
+    }
+  }
+
+  void keep_sums(std::vector<llvm::Value*>& sums) {
+    for_each_sum([&](int row, int vector, llvm::Value* at) {
+      elements_.store(tile_.dtype, sum(sums, row, vector), at, mask_of(vector));
+    });
+  }
+
+  void prefetch(llvm::Value* k) {
+    llvm::Value* at = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_));
+    // Read, into the second-level cache.
+    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
+                        {at, ir_.getInt32(0), ir_.getInt32(2), ir_.getInt32(1)});
+  }
+
+  // One step of the depth, `ahead` beyond k.
+  void advance(llvm::Value* k, int64_t ahead, std::vector<llvm::Value*>& sums) {
+    llvm::Value* at = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
+    llvm::Value* right = function_.element(right_, ir_.CreateMul(at, right_depth_), bytes_);
+    std::vector<llvm::Value*> columns;
+    function_.accessing(kInputs, [&] {
+      for (int vector = 0; vector < tile_.vectors; ++vector) {
+        llvm::Value* from = function_.element(right, int64_t{vector} * tile_.lanes, bytes_);
+        llvm::Value* mask = tile_.guarded ? mask_of(vector) : nullptr;
+        columns.push_back(elements_.load(tile_.dtype, from, tile_.lanes, mask));
+      }
+    });
+    for (int row = 0; row < tile_.rows; ++row) {
+      llvm::Value* element = nullptr;
+      function_.accessing(kInputs, [&] { element = left_element(k, ahead, row); });
+      llvm::Value* left = elements_.splat(element, tile_.lanes);
+      for (int vector = 0; vector < tile_.vectors; ++vector) {
+        llvm::Value*& own = sum(sums, row, vector);
+        own = multiply_add(left, columns[static_cast<size_t>(vector)], own);
+      }
+    }
+  }
+
+  llvm::Value* left_element(llvm::Value* k, int64_t ahead, int row) {
+    llvm::Value* at = nullptr;
+    if (tile_.packed_left) {
+      at = function_.element(left_, ir_.CreateMul(k, function_.index(tile_.rows)), bytes_);
+      at = function_.element(at, ahead * tile_.rows + row, bytes_);
+    } else {
+      llvm::Value* start =
+          function_.element(left_, ir_.CreateMul(left_row_, function_.index(row)), bytes_);
+      llvm::Value* step = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
+      at = function_.element(start, ir_.CreateMul(step, left_depth_), bytes_);
+    }
+    return elements_.load(tile_.dtype, at, 1);
+  }
+
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+    if (is_float(tile_.dtype) && device_.fma) {
+      return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+    }
+    return elements_.binary(ExprOp::add, tile_.dtype,
+                            elements_.binary(ExprOp::mul, tile_.dtype, a, b), c);
+  }
+
+  void store_results(std::vector<llvm::Value*>& sums) {
+    llvm::Value* out = pointer(offsetof(TileCall, out));
+    llvm::Value* out_row = number(offsetof(TileCall, out_row));
+    const int64_t out_bytes = info(tile_.out_dtype).bytes;
+    for (int row = 0; row < tile_.rows; ++row) {
+      llvm::Value* at =
+          function_.element(out, ir_.CreateMul(out_row, function_.index(row)), out_bytes);
+      for (int vector = 0; vector < tile_.vectors; ++vector) {
+        llvm::Value* value = elements_.splat(
+            result(tile_.result, sum(sums, row, vector), row, vector), tile_.lanes);
+        llvm::Value* to = function_.element(at, int64_t{vector} * tile_.lanes, out_bytes);
+        function_.accessing(
+            kOutputs, [&] { elements_.store(tile_.out_dtype, value, to, mask_of(vector)); });
+      }
+    }
+  }
+
+  llvm::Value* result(const Expr& expr, llvm::Value* sum, int row, int vector) {
+    switch (expr->op) {
+      case ExprOp::arg: return sum;
+      case ExprOp::constant: return elements_.constant(expr, 1);
+      case ExprOp::load: return operand(static_cast<size_t>(expr->id), row, vector);
+      default: break;
+    }
+    std::vector<llvm::Value*> operands;
+    for (const Expr& e : expr->operands) operands.push_back(result(e, sum, row, vector));
+    const DType dtype = expr->operands[0].dtype();
+    if (expr->op == ExprOp::cast) return elements_.cast(dtype, expr.dtype(), operands[0]);
+    if (expr->op == ExprOp::select) {
+      return elements_.select(operands[0], operands[1], operands[2]);
+    }
+    if (operands.size() == 1) return elements_.unary(expr->op, dtype, operands[0]);
+    return elements_.binary(expr->op, dtype, operands[0], operands[1]);
+  }
+
+  llvm::Value* operand(size_t which, int row, int vector) {
+    const Tile::Operand& operand = tile_.operands[which];
+    const int64_t bytes = info(operand.dtype).bytes;
+    llvm::Value* base = pointer(offsetof(TileCall, operands) + which * sizeof(void*));
+    llvm::Value* step = number(offsetof(TileCall, operand_row) + which * sizeof(int64_t));
+    llvm::Value* at = function_.element(base, ir_.CreateMul(step, function_.index(row)), bytes);
+    llvm::Value* value = nullptr;
+    function_.accessing(kInputs, [&] {
+      if (!operand.by_column) {
+        value = elements_.load(operand.dtype, at, 1);
+      } else {
+        llvm::Value* from = function_.element(at, int64_t{vector} * tile_.lanes, bytes);
+        value = elements_.load(operand.dtype, from, tile_.lanes, mask_of(vector));
+      }
+    });
+    return value;
+  }
+
+  const Tile& tile_;
+  const Device& device_;
+  FunctionBuilder function_;
+  llvm::IRBuilder<>& ir_;
+  Elements elements_;
+  int64_t bytes_;
+  llvm::Value* left_ = nullptr;
+  llvm::Value* right_ = nullptr;
+  llvm::Value* depth_ = nullptr;
+  llvm::Value* right_depth_ = nullptr;
+  llvm::Value* left_row_ = nullptr;
+  llvm::Value* left_depth_ = nullptr;
+  llvm::Value* prefetch_ = nullptr;
+  llvm::Value* prefetch_step_ = nullptr;
+  llvm::Value* mask_ = nullptr;
+};
+
+}  // namespace
+
+std::string to_string(const Tile& tile) {
+  std::vector<std::string> operands;
+  for (const Tile::Operand& operand : tile.operands) {
+    operands.push_back(
+        fmt::format("{} {}", info(operand.dtype).brief, operand.by_column ? "columns" : "rows"));
+  }
+  return fmt::format("tile {} {}x{} vectors of {}{}{}{}{}{} -> {} {} of ({})",
+                     info(tile.dtype).brief, tile.rows, tile.vectors, tile.lanes,
+                     tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
+                     tile.packed_left ? " packed" : "", tile.prefetch ? " prefetch" : "",
+                     tile.split ? " split" : "", info(tile.out_dtype).brief,
+                     to_string(tile.result, 0), fmt::join(operands, ", "));
+}
+
+void emit_tile(llvm::Module& module, const Tile& tile, const Device& device) {
+  TileEmitter(module, tile, device).emit();
+}
+
+}  // namespace aoe

@@ -1,0 +1,113 @@
+#include "policy/product_defaults.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace aoe {
+namespace {
+
+constexpr int64_t kSecondLevel = 512 << 10;  // where a device does not say
+
+int64_t second_level(const Device& device) {
+  return device.caches[1].bytes > 0 ? device.caches[1].bytes : kSecondLevel;
+}
+
+// Cycles that `rows` x `vectors` accumulators take for one step of the depth, on a core that starts
+// two multiply-adds and two loads a cycle and needs eight of the former under way.
+double tile_cycles(int64_t rows, int64_t vectors) {
+  constexpr double kUnderWay = 8;
+  const auto products = static_cast<double>(rows * vectors);
+  const auto loads = static_cast<double>(rows + vectors);
+  return std::max({products, loads, kUnderWay}) / 2;
+}
+
+// All tiles of a product together: whole ones and those at the edges.
+double all_cycles(const ProductShape& shape, int rows, int vectors, int lanes) {
+  constexpr double kCallCycles = 60;
+  const int64_t row_tiles = ceil_div(shape.rows, rows);
+  const int64_t high = shape.rows % row_tiles;  // tiles with one row more than the others
+  const int64_t low_rows = shape.rows / row_tiles;
+  const int64_t width = int64_t{vectors} * lanes;
+  const int64_t whole = shape.columns / width;
+  const int64_t rest = ceil_div(shape.columns - whole * width, lanes);
+  const auto along = [&](int64_t r) {
+    double cycles = static_cast<double>(whole) * tile_cycles(r, vectors);
+    if (rest > 0) cycles += tile_cycles(r, rest);
+    return cycles;
+  };
+  const double depth = static_cast<double>(shape.depth);
+  const double tiles = static_cast<double>(row_tiles * (whole + (rest > 0 ? 1 : 0)));
+  return depth * (static_cast<double>(high) * along(low_rows + 1) +
+                  static_cast<double>(row_tiles - high) * along(low_rows)) +
+         tiles * kCallCycles;
+}
+
+void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device& device) {
+  // Each row of a left side that is not laid out for it needs a pointer of its own.
+  const int most_rows = shape.left == Side::direct ? 8 : 14;
+  double best = INFINITY;
+  for (int vectors = 1; vectors <= 8; ++vectors) {
+    for (int rows = 1; rows <= most_rows; ++rows) {
+      if (rows * vectors + vectors + 1 > device.vector_registers) continue;
+      if (rows > shape.rows) continue;
+      if (vectors > 1 && (vectors - 1) * policy.lanes >= shape.columns) continue;
+      const double cycles = all_cycles(shape, rows, vectors, policy.lanes);
+      // Among equals the squarer: it loads less.
+      const double cost = cycles * (1 + 0.02 * (1.0 / rows + 1.0 / vectors));
+      if (cost < best) {
+        best = cost;
+        policy.rows = rows;
+        policy.vectors = vectors;
+      }
+    }
+  }
+}
+
+int64_t multiple(int64_t count, int64_t step, int64_t all) {
+  return std::min(all, std::max(step, count / step * step));
+}
+
+}  // namespace
+
+ProductShape product_shape(const Workload& workload, const Stage& stage, const Contraction& c) {
+  const Shape extents = stage.extents();
+  ProductShape shape{c.outer_count, c.row_count,  c.column_count, c.depth_count, 1, 1,
+                     Side::direct,  Side::packed, stage.elements[0].dtype()};
+  if (is_fixed(workload, c.left)) shape.left = Side::fixed;
+  const auto right = matrix_load(workload, stage, c, c.right);
+  if (is_fixed(workload, c.right)) shape.right = Side::fixed;
+  else if (right && right->column_stride == 1) shape.right = Side::direct;
+  if (shape.right == Side::packed) {
+    shape.column_step = c.column_count / extents[c.columns[0]];
+    shape.depth_step = c.depth_count / extents[c.depth[0]];
+  }
+  return shape;
+}
+
+ProductPolicy default_product(const ProductShape& shape, const Device& device) {
+  ProductPolicy policy;
+  const int bytes = info(shape.dtype).bytes;
+  policy.lanes = std::max(1, device.vector_bytes / bytes);
+  while (policy.lanes / 2 >= shape.columns && policy.lanes > 1) policy.lanes /= 2;
+  choose_tile(policy, shape, device);
+
+  const int64_t width = int64_t{policy.vectors} * policy.lanes;
+  // What is worked on stays in half of the second-level cache.
+  const int64_t room = second_level(device) / 2 / bytes;
+  if (shape.right == Side::packed) {
+    // Deep blocks spare the sums a way to memory and back; at least a few tiles of columns.
+    const int64_t columns = std::min(shape.columns, std::max(4 * width, shape.column_step));
+    policy.depth = multiple(room / columns, shape.depth_step, shape.depth);
+    policy.columns = multiple(room / policy.depth, shape.column_step, shape.columns);
+    return policy;
+  }
+  policy.depth = multiple(room / 2 / width, 1, shape.depth);
+  policy.columns_first = shape.rows * policy.depth <= room;
+  policy.columns = policy.columns_first
+                       ? shape.columns
+                       : multiple(room / policy.depth, width, shape.columns);
+  policy.prefetch = policy.columns_first && shape.right == Side::fixed && shape.rows > policy.rows;
+  return policy;
+}
+
+}  // namespace aoe

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "device/device.h"
+#include "policy/contraction.h"
+#include "policy/policy.h"
+
+namespace aoe {
+
+// How the sides of a contraction are found in memory.
+enum class Side : uint8_t {
+  fixed,   // known beforehand: laid out once, for the tiles
+  direct,  // as it lies
+  packed,  // copied block by block (right sides only)
+};
+
+struct ProductShape {
+  int64_t outer, rows, columns, depth;
+  int64_t column_step;  // blocks of columns are whole multiples of it
+  int64_t depth_step;
+  Side left, right;
+  DType dtype;
+};
+
+ProductShape product_shape(const Workload& workload, const Stage& stage, const Contraction& c);
+
+ProductPolicy default_product(const ProductShape& shape, const Device& device);
+
+}  // namespace aoe
