@@ -100,7 +100,9 @@ int64_t ordered(Bits bits, Bits sign) {
 
 template <typename T>
 bool agree(const T& want, const T& got, const Tolerance& tolerance) {
-  if (std::memcmp(&want, &got, sizeof(T)) == 0) return true;
+  const void* const expected = &want;
+  const void* const found = &got;
+  if (std::memcmp(expected, found, sizeof(T)) == 0) return true;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || requires { T::format; }) {
     const auto x = static_cast<double>(want);
     const auto y = static_cast<double>(got);

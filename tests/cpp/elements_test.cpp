@@ -48,7 +48,7 @@ bool has_meaning(const Expr& expr) {
   const Operand r =
       b.map(a, [&](const Expr& x) { return two ? binary(expr->op, x, x) : unary(expr->op, x); });
   try {
-    Evaluator(std::make_shared<const Workload>(b.finish({r})));
+    const Evaluator compiled(std::make_shared<const Workload>(b.finish({r})));
     return true;
   } catch (const Error&) {
     return false;

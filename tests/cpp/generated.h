@@ -77,10 +77,9 @@ class Generated {
   }
 
   // A body that runs `step` at first, first + stride, ... below last.
-  static Body loop(
-      int64_t stride,
-      std::function<void(Elements&, llvm::IRBuilder<>&, const Arguments&, llvm::Value* position)>
-          step) {
+  using Step =
+      std::function<void(Elements&, llvm::IRBuilder<>&, const Arguments&, llvm::Value* position)>;
+  static Body loop(int64_t stride, const Step& step) {
     return [=](Elements& elements, llvm::IRBuilder<>& b, const Arguments& arguments) {
       llvm::Function* const function = b.GetInsertBlock()->getParent();
       llvm::BasicBlock* const before = b.GetInsertBlock();
