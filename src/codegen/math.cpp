@@ -53,7 +53,7 @@ Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands
 // f32 lanes of the registers that serve a vector: 16 or 8.
 int register_lanes(const VectorIr& ir, int lanes) {
   const bool wide =
-      ir.device.instruction_set == InstructionSet::avx512 && ir.device.vector_bytes == 64;
+      ir.device.has(InstructionSet::avx512) && ir.device.vector_bytes == 64;
   return wide && lanes > 8 ? 16 : 8;
 }
 
@@ -77,7 +77,7 @@ Value looked_up(const VectorIr& ir, llvm::ArrayRef<float> table, Value index) {
   llvm::IRBuilder<>& b = ir.b;
   llvm::LLVMContext& context = b.getContext();
   const int width = static_cast<int>(table.size());
-  if (ir.device.instruction_set != InstructionSet::sse2) {
+  if (ir.device.has(InstructionSet::avx2)) {
     llvm::Constant* const entries = llvm::ConstantDataVector::get(context, table);
     return in_parts(ir, width, {index}, [&](const std::vector<Value>& part) -> Value {
       const auto id =
@@ -177,7 +177,7 @@ Value erf_by(const VectorIr& ir, const ErfTable<Places, Powers>& table, Value x)
 
 llvm::Value* exponential(const VectorIr& ir, Value x) {
   llvm::IRBuilder<>& b = ir.b;
-  const bool scales = ir.device.instruction_set == InstructionSet::avx512;
+  const bool scales = ir.device.has(InstructionSet::avx512);
   // Beyond these ends the result is infinity or zero; further out the arithmetic would overflow.
   x = ir.at_least(ir.at_most(x, 89), scales ? -105 : -87.6);
   // x = n ln 2 + rest; ln 2 in two parts, of which n times the first is exact.

@@ -186,7 +186,7 @@ class ElementsOf : public testing::TestWithParam<Device> {
 
 INSTANTIATE_TEST_SUITE_P(Host, ElementsOf, testing::ValuesIn(host_devices()),
                          [](const auto& device) {
-                           return std::string(name(device.param.instruction_set));
+                           return std::string(name(device.param.instruction_sets.back()));
                          });
 
 std::string title_of(ExprOp op, DType dtype) {

@@ -13,14 +13,9 @@ namespace aoe {
 
 // The instruction sets that this machine has, each as a device.
 inline std::vector<Device> host_devices() {
-  std::vector<Device> devices{{InstructionSet::sse2, 16, 16}};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c")) {
-    devices.push_back({InstructionSet::avx2, 32, 16});
-  }
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    devices.push_back({InstructionSet::avx512, 64, 32});
+  std::vector<Device> devices;
+  for (const InstructionSet set : host_device().instruction_sets) {
+    devices.push_back(narrowed(host_device(), set));
   }
   return devices;
 }
