@@ -50,14 +50,21 @@ Value value_from(nb::handle object) {
   return Value::sequence(std::move(elements));
 }
 
-nb::object object_from(const Value& value) {
+Tensor copy_of(const Tensor& tensor) {
+  Tensor copy(tensor.type());
+  std::copy_n(tensor.raw(), tensor.bytes(), copy.raw());
+  return copy;
+}
+
+nb::object object_from(Value value) {
   if (value.is_none()) return nb::none();
   if (value.is_sequence()) {
     nb::list elements;
     for (const Value& element : value.elements()) elements.append(object_from(element));
     return elements;
   }
-  const Tensor& tensor = value.tensor();
+  Tensor tensor = value.tensor();
+  value = {};
   nb::object contents;
   if (tensor.dtype() == DType::string) {
     nb::list texts;
@@ -67,12 +74,12 @@ nb::object object_from(const Value& value) {
     }
     contents = texts;
   } else {
-    // A copy: what the model holds must not change under the caller's hands.
-    auto* copy = new std::byte[static_cast<size_t>(tensor.bytes())];
-    std::copy_n(tensor.raw(), tensor.bytes(), copy);
-    const nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<std::byte*>(p); });
-    const auto size = static_cast<size_t>(tensor.bytes());
-    contents = nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(copy, {size}, owner));
+    // What the model or the caller holds too must not change under the caller's hands.
+    auto* held = new Tensor(tensor.is_sole_owner() ? std::move(tensor) : copy_of(tensor));
+    const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
+    const auto size = static_cast<size_t>(held->bytes());
+    contents = nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(held->raw(), {size}, owner));
+    return nb::make_tuple(std::string(name(held->dtype())), held->shape(), contents);
   }
   return nb::make_tuple(std::string(name(tensor.dtype())), tensor.shape(), contents);
 }
@@ -136,7 +143,7 @@ nb::list run(const LoadedModel& model, const nb::list& feeds) {
     results = as_error([&] { return model.run(values); });
   }
   nb::list outputs;
-  for (const Value& result : results) outputs.append(object_from(result));
+  for (Value& result : results) outputs.append(object_from(std::move(result)));
   return outputs;
 }
 

@@ -3,18 +3,16 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
+
+#include "base/memory.h"
 
 namespace aoe {
 namespace {
 
-// A vector register of the widest machines and a cache line.
-constexpr size_t kAlignment = 64;
-
 std::atomic<int64_t> limit_override{0};
 
-std::shared_ptr<void> allocate(const TensorType& type) {
+std::shared_ptr<void> elements_of(const TensorType& type) {
   const int64_t count = type.count();
   int64_t bytes = 0;
   const bool overflow = __builtin_mul_overflow(count, info(type.dtype).bytes, &bytes);
@@ -25,10 +23,9 @@ std::shared_ptr<void> allocate(const TensorType& type) {
   if (type.dtype == DType::string) {
     return std::shared_ptr<std::string[]>(new std::string[static_cast<size_t>(count)]);
   }
-  const size_t rounded = (static_cast<size_t>(bytes) / kAlignment + 1) * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, rounded);
+  std::shared_ptr<void> memory = allocate(static_cast<size_t>(bytes));
   require(memory != nullptr, "no memory for a tensor of type {}", to_string(type));
-  return {memory, std::free};
+  return memory;
 }
 
 }  // namespace
@@ -37,7 +34,7 @@ std::string to_string(const TensorType& type) {
   return fmt::format("{}{}", name(type.dtype), to_string(type.shape));
 }
 
-Tensor::Tensor(TensorType type) : type_(std::move(type)), data_(allocate(type_)) {}
+Tensor::Tensor(TensorType type) : type_(std::move(type)), data_(elements_of(type_)) {}
 
 Tensor Tensor::zeros(TensorType type) {
   Tensor result(std::move(type));

@@ -55,6 +55,8 @@ class Tensor {
 
   // An empty handle, as for an input that was left out.
   bool empty() const { return !data_; }
+  // Whether nobody else holds the elements.
+  bool is_sole_owner() const { return data_.use_count() == 1; }
   const TensorType& type() const { return type_; }
   DType dtype() const { return type_.dtype; }
   const Shape& shape() const { return type_.shape; }

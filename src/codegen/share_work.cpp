@@ -1,8 +1,7 @@
-#include <cstdlib>
-#include <memory>
+#include <new>
 
+#include "base/memory.h"
 #include "base/parallel.h"
-#include "base/shape.h"
 #include "codegen/step.h"
 
 #if defined(__x86_64__)
@@ -35,20 +34,14 @@ class FlushDenormals {
 #endif
 };
 
-constexpr size_t kAlignment = 64;
-
 }  // namespace
 
 void share_work(int64_t count, int64_t grain, int threads, int64_t scratch_bytes,
                 const std::function<void(int64_t, int64_t, void*)>& body) {
   const auto part = [&](int64_t first, int64_t last) {
-    struct Free {
-      void operator()(void* memory) const { std::free(memory); }
-    };
-    std::unique_ptr<void, Free> scratch;
+    std::shared_ptr<void> scratch;
     if (scratch_bytes > 0) {
-      const auto size = static_cast<size_t>(ceil_div(scratch_bytes, kAlignment)) * kAlignment;
-      scratch.reset(std::aligned_alloc(kAlignment, size));
+      scratch = allocate(static_cast<size_t>(scratch_bytes));
       if (!scratch) throw std::bad_alloc();
     }
     const FlushDenormals flush;

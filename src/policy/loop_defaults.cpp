@@ -1,6 +1,7 @@
 #include "policy/loop_defaults.h"
 
 #include <algorithm>
+#include <set>
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
@@ -24,13 +25,8 @@ class LoopChoice {
  public:
   LoopChoice(const Nest& nest, const Loop& loop, const Device& device)
       : loop_(loop), device_(device), outer_(nest.outer.size()) {
-    const auto look = [&](const Expr& e) {
-      if (e->op == ExprOp::load) add_load(nest, e);
-      costly_ += is_costly(e->op) ? 1 : 0;
-      if (e->op != ExprOp::load && e->op != ExprOp::axis) widen(e.dtype());
-    };
-    for (const Expr& expr : loop.elements) for_each_node(expr, look);
-    for (const Expr& expr : loop.results) for_each_node(expr, look);
+    for (const Expr& expr : loop.elements) look_at(expr);
+    for (const Expr& expr : loop.results) look_at(expr);
     for (const NestStore& store : loop.stores) {
       stores_.push_back(*affine_of(store.offset, loop.extents.size()));
     }
@@ -53,8 +49,20 @@ class LoopChoice {
   }
 
  private:
-  void add_load(const Nest& nest, const Expr& load) {
-    widen(nest.buffers[static_cast<size_t>(load->id)].dtype);
+  // Not at the index of a load: it is computed once for a vector.
+  void look_at(const Expr& e) {
+    if (!seen_.insert(&*e).second) return;
+    widen(e.dtype());
+    costly_ += is_costly(e->op) ? 1 : 0;
+    if (e->op == ExprOp::load) {
+      add_load(e);
+      if (has_outside(e)) look_at(e->operands.back());
+      return;
+    }
+    for (const Expr& operand : e->operands) look_at(operand);
+  }
+
+  void add_load(const Expr& load) {
     if (load->rank == 1) {
       if (const auto form = affine_of(load->operands[0], loop_.extents.size())) {
         loads_.push_back(*form);
@@ -164,6 +172,7 @@ class LoopChoice {
   const Loop& loop_;
   const Device& device_;
   size_t outer_;
+  std::set<const Expr::Node*> seen_;
   std::vector<Affine> loads_;
   std::vector<Affine> stores_;
   int irregular_ = 0;

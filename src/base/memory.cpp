@@ -1,0 +1,99 @@
+#include "base/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <list>
+#include <map>
+#include <mutex>
+
+namespace aoe {
+namespace {
+
+// A vector register of the widest machines and a cache line.
+constexpr size_t kAlignment = 64;
+constexpr size_t kPage = 4096;
+// From here on one large page spares hundreds of entries in the table of pages.
+constexpr size_t kHugePage = size_t{2} << 20;
+// Smaller blocks the system's allocator keeps by itself.
+constexpr size_t kWorthKeeping = size_t{64} << 10;
+// Blocks that nobody uses take at most this much.
+constexpr size_t kMostKept = size_t{512} << 20;
+
+size_t rounded(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+
+class Pool {
+ public:
+  // Never destroyed: tensors may outlive everything else.
+  static Pool& instance() {
+    static Pool& pool = *new Pool;
+    return pool;
+  }
+
+  void* take(size_t size) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = by_size_.find(size);
+      if (found != by_size_.end()) {
+        const auto block = found->second;
+        void* memory = block->memory;
+        forget(block);
+        return memory;
+      }
+    }
+    const size_t alignment = size >= kHugePage ? kHugePage : kPage;
+    void* memory = std::aligned_alloc(alignment, rounded(size, alignment));
+    // Only a wish: without it the memory is as good.
+    if (memory != nullptr && size >= kHugePage) madvise(memory, size, MADV_HUGEPAGE);
+    return memory;
+  }
+
+  void give_back(void* memory, size_t size) {
+    std::list<Block> dropped;
+    {
+      const std::lock_guard lock(mutex_);
+      kept_.push_front({memory, size});
+      by_size_.emplace(size, kept_.begin());
+      kept_bytes_ += size;
+      while (kept_bytes_ > kMostKept) {
+        const auto oldest = std::prev(kept_.end());
+        dropped.push_back(*oldest);
+        forget(oldest);
+      }
+    }
+    for (const Block& block : dropped) std::free(block.memory);
+  }
+
+ private:
+  struct Block {
+    void* memory;
+    size_t size;
+  };
+
+  void forget(std::list<Block>::iterator block) {
+    auto [first, last] = by_size_.equal_range(block->size);
+    while (first != last && first->second != block) ++first;
+    by_size_.erase(first);
+    kept_bytes_ -= block->size;
+    kept_.erase(block);
+  }
+
+  std::mutex mutex_;
+  std::list<Block> kept_;  // the most recently used first
+  std::multimap<size_t, std::list<Block>::iterator> by_size_;
+  size_t kept_bytes_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<void> allocate(size_t bytes) {
+  if (bytes < kWorthKeeping) {
+    return {std::aligned_alloc(kAlignment, rounded(bytes + 1, kAlignment)), std::free};
+  }
+  const size_t size = rounded(bytes, kPage);
+  void* memory = Pool::instance().take(size);
+  if (memory == nullptr) return nullptr;
+  return {memory, [size](void* block) { Pool::instance().give_back(block, size); }};
+}
+
+}  // namespace aoe
