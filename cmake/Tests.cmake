@@ -8,7 +8,7 @@ file(GLOB test_sources CONFIGURE_DEPENDS tests/cpp/*.cpp)
 if(test_sources)
   add_executable(aoe_tests ${test_sources})
   target_include_directories(aoe_tests PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_libraries(aoe_tests PRIVATE aoe_core aoe_flags GTest::gtest_main)
+  target_link_libraries(aoe_tests PRIVATE aoe_core aoe_flags aoe::llvm GTest::gtest_main)
   gtest_discover_tests(aoe_tests DISCOVERY_TIMEOUT 60)
 endif()
 
