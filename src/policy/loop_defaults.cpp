@@ -184,22 +184,25 @@ class LoopChoice {
 constexpr int64_t kPiece = 8192;
 
 // The axes before the first one that the loop's core needs.
-size_t outer_axes(const Loop& loop) {
-  size_t outer = loop.out_rank;
-  for (const int axis : {loop.policy.vector_axis, loop.policy.block_axis}) {
-    if (axis >= 0) outer = std::min(outer, static_cast<size_t>(axis));
+int outer_axes(const Loop& loop, const LoopPolicy& policy) {
+  int outer = static_cast<int>(loop.out_rank);
+  for (const int axis : {policy.vector_axis, policy.block_axis}) {
+    if (axis >= 0) outer = std::min(outer, axis);
   }
   return outer;
 }
 
 }  // namespace
 
-void choose_loops(Nest& nest, const Device& device) {
-  for (Loop& loop : nest.loops) loop.policy = LoopChoice(nest, loop, device).choose();
-  if (nest.loops.size() != 1 || !nest.outer.empty()) return;
-  const Loop& loop = nest.loops[0];
-  const size_t outer = outer_axes(loop);
-  nest.outer.assign(loop.extents.begin(), loop.extents.begin() + static_cast<int64_t>(outer));
+NestPolicy choose_loops(const Nest& nest, const Device& device) {
+  NestPolicy policy{.outer = static_cast<int>(nest.outer.size()), .loops = {}};
+  for (const Loop& loop : nest.loops) {
+    policy.loops.push_back(LoopChoice(nest, loop, device).choose());
+  }
+  if (nest.loops.size() == 1 && nest.outer.empty()) {
+    policy.outer = outer_axes(nest.loops[0], policy.loops[0]);
+  }
+  return policy;
 }
 
 }  // namespace aoe

@@ -5,8 +5,8 @@
 
 namespace aoe {
 
-// Decides the outer axes of a nest of one loop and how each loop runs, from what its memory
-// accesses look like on the device.
-void choose_loops(Nest& nest, const Device& device);
+// The default decisions for a nest: the outer axes where they are open and how each loop runs, from
+// what its memory accesses look like on the device.
+NestPolicy choose_loops(const Nest& nest, const Device& device);
 
 }  // namespace aoe
