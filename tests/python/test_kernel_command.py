@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SOFTMAX = r"in %0 f32[12,50]\n%1 f32[12] = max(r:50) %0[a, r]\n%2 f32[12] = sum(r:50) exp(%0[a, r] - %1[a])\n%3 f32[12,50] = exp(%0[a, b] - %1[a]) / %2[a]\nout %3"  # noqa: E501
 PRODUCT = (
-    r"in %0 f32[48,64]\nweight %1 f32[64,80]\n%2 f32[48,80] = sum(r:64) %0[a, r] * %1[r, b]\nout %2"  # noqa: E501
+    r"in %0 f32[48,64]\nweight %1 f32[64,80]\n%2 f32[48,80] = sum(r:64) %0[a, r] * %1[r, b]\nout %2"
 )
 
 DOCUMENT = (ROOT / "docs/policy.md").read_text()
