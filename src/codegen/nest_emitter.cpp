@@ -259,12 +259,7 @@ class LoopEmitter {
   void combine_element(Point& point, llvm::Value** own) {
     const size_t n = components();
     llvm::IRBuilder<>& ir = function_.ir();
-    llvm::Value* mask = nullptr;
-    if (reduces_lanes() && point.valid < point.lanes) {
-      std::vector<llvm::Constant*> bits;
-      for (int i = 0; i < point.lanes; ++i) bits.push_back(ir.getInt1(i < point.valid));
-      mask = llvm::ConstantVector::get(bits);
-    }
+    llvm::Value* mask = reduces_lanes() ? points_.tail_mask(point) : nullptr;
     std::vector<llvm::Value*> next;
     if (multiplies_and_adds()) {
       const Expr& element = loop_.elements[0];
@@ -457,12 +452,16 @@ void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
 
   Elements elements(ir, device);
   PointEmitter points(function, elements, nest, bases);
-  Carried none;
-  function.loop(first, last, 1, none, [&](llvm::Value* count) {
-    const std::vector<AxisAt> at = outer_positions(function, nest.outer, count);
+  const auto emit_loops = [&](bool once, const std::vector<AxisAt>& at) {
     for (const Loop& loop : nest.loops) {
+      if (loop.once != once) continue;
       LoopEmitter(function, elements, points, device, loop).emit(at, nest.ranged_axis, range);
     }
+  };
+  emit_loops(true, std::vector<AxisAt>(nest.outer.size()));
+  Carried none;
+  function.loop(first, last, 1, none, [&](llvm::Value* count) {
+    emit_loops(false, outer_positions(function, nest.outer, count));
   });
 
   llvm::Value* failed = ir.getInt32(0);

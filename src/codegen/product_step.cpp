@@ -148,7 +148,7 @@ class ProductStep : public Kernel::Step {
     copy.outputs = {static_cast<int>(only.values.size()) - 1};
     only.outputs = copy.outputs;
     only.stages = {std::move(copy)};
-    return Evaluator(std::make_shared<const Workload>(std::move(only)))
+    return Kernel(std::make_shared<const Workload>(std::move(only)), device_)
         .run(inputs, device_.cores)[0];
   }
 
