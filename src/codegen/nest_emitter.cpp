@@ -359,9 +359,11 @@ class LoopEmitter {
     if (!loop_.reducer) turn_transposed_loads(body, points);
     // All values before all stores: what several points load is then loaded once.
     std::vector<std::vector<llvm::Value*>> values;
+    std::vector<Expr> wanted;
+    for (const Expr& result : loop_.results) wanted.push_back(without_repeated_division(result));
     for (Point& point : points) {
       values.emplace_back();
-      for (const Expr& result : loop_.results) {
+      for (const Expr& result : wanted) {
         values.back().push_back(points_.value(result, point, loop_.extents));
       }
     }
@@ -370,6 +372,18 @@ class LoopEmitter {
         points_.store(loop_.stores[i], values[p][i], points[p], policy_.streaming);
       }
     }
+  }
+
+  // A result that is divided by the same number in all lanes is multiplied by its inverse, which is
+  // found once. The last digit may differ: no more than a result may, too much for what is rounded
+  // to an integer afterwards.
+  Expr without_repeated_division(const Expr& result) const {
+    if (result->op != ExprOp::div || result.dtype() != DType::f32 || policy_.vector_axis < 0 ||
+        depends_on_axis(result->operands[1], policy_.vector_axis) ||
+        any_node(result->operands[1], [](const Expr& e) { return e->op == ExprOp::arg; })) {
+      return result;
+    }
+    return result->operands[0] * (1 / result->operands[1]);
   }
 
   // Loads that are contiguous along the block axis, and not along the vector axis.
