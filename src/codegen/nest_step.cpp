@@ -21,8 +21,18 @@ int64_t iterations(const Nest& nest) {
 class NestStep : public Kernel::Step {
  public:
   NestStep(Nest nest, const Device& device) : nest_(std::move(nest)) {
-    code_ = compile(to_string(nest_), device,
-                    [&](llvm::Module& module) { emit_nest(module, nest_, device); });
+    Nest plain = nest_;
+    for (Loop& loop : plain.loops) {
+      streams_ = streams_ || loop.policy.streaming;
+      loop.policy.streaming = false;
+    }
+    const auto compiled = [&](const Nest& which) {
+      return compile(to_string(which), device,
+                     [&](llvm::Module& module) { emit_nest(module, which, device); });
+    };
+    code_ = compiled(plain);
+    if (streams_) streaming_code_ = compiled(nest_);
+    alignment_ = static_cast<uintptr_t>(device.vector_bytes);
     const int64_t points = nest_.points();
     const int64_t each = std::max<int64_t>(1, iterations(nest_) / std::max<int64_t>(1, points));
     grain_ = std::max<int64_t>(1, kWorthSharing / each);
@@ -34,7 +44,10 @@ class NestStep : public Kernel::Step {
       buffers.push_back(buffer.row ? nullptr : run.values[static_cast<size_t>(buffer.value)]);
     }
     std::atomic<int> failed = 0;
-    auto* const function = code_->as<NestFunction>();
+    const bool aligned = std::all_of(buffers.begin(), buffers.end(), [&](const void* buffer) {
+      return reinterpret_cast<uintptr_t>(buffer) % alignment_ == 0;
+    });
+    auto* const function = (streams_ && aligned ? streaming_code_ : code_)->as<NestFunction>();
     share_work(nest_.points(), grain_, run.threads, nest_.row_bytes(),
                [&](int64_t first, int64_t last, void* rows) {
                  const int64_t range[] = {first, last};
@@ -48,6 +61,9 @@ class NestStep : public Kernel::Step {
  private:
   Nest nest_;
   std::shared_ptr<const Code> code_;
+  std::shared_ptr<const Code> streaming_code_;  // for buffers that are aligned for it
+  bool streams_ = false;
+  uintptr_t alignment_ = 1;
   int64_t grain_ = 1;
 };
 

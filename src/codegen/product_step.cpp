@@ -91,11 +91,12 @@ class ProductStep : public Kernel::Step {
     };
     std::string text = fmt::format(
         "product {} x {} rows x {} columns x {} deep, {}\n  left {}, right {}\n"
-        "  tiles of {} rows x {} vectors of {}, blocks of {} columns x {} deep, {} first{}\n",
+        "  tiles of {} rows x {} vectors of {}, blocks of {} columns x {} deep, {} first{}{}\n",
         shape_.outer, shape_.rows, shape_.columns, shape_.depth, info(shape_.dtype).brief,
         side(shape_.left), side(shape_.right), policy_.rows, policy_.vectors, policy_.lanes,
         policy_.columns, policy_.depth, policy_.columns_first ? "columns" : "rows",
-        policy_.prefetch ? ", next columns prefetched" : "");
+        policy_.prefetch ? ", next columns prefetched" : "",
+        policy_.streaming ? ", past the caches" : "");
     if (shape_.right == Side::packed) text += to_string(packing_);
     return text + to_string(tile_) + "\n";
   }
@@ -265,6 +266,18 @@ class ProductStep : public Kernel::Step {
     }
   }
 
+  std::shared_ptr<const Code> compiled(const Tile& tile) const {
+    return compile(to_string(tile), device_,
+                   [&](llvm::Module& module) { emit_tile(module, tile, device_); });
+  }
+
+  // Results may go past the caches if every vector of them is aligned, given that the first is.
+  bool streams() const {
+    const int64_t vector = int64_t{policy_.lanes} * info(tile_.out_dtype).bytes;
+    return policy_.streaming && vector == device_.vector_bytes &&
+           shape_.columns % policy_.lanes == 0 && policy_.columns % policy_.lanes == 0;
+  }
+
   void compile_tiles() {
     for (const int64_t columns : {policy_.columns, shape_.columns % policy_.columns}) {
       for_each_width(columns, [&](int64_t, int vectors, int64_t partial) {
@@ -276,8 +289,10 @@ class ProductStep : public Kernel::Step {
           tile.vectors = vectors;
           tile.partial = partial != 0;
           tile.guarded = tile.partial && shape_.right == Side::direct;
-          code = compile(to_string(tile), device_,
-                         [&](llvm::Module& module) { emit_tile(module, tile, device_); });
+          code = compiled(tile);
+          if (!streams()) continue;
+          tile.streaming = true;
+          streaming_codes_[{rows, vectors, partial != 0}] = compiled(tile);
         }
       });
     }
@@ -357,6 +372,8 @@ class ProductStep : public Kernel::Step {
     auto* out = static_cast<std::byte*>(
                     run.values[static_cast<size_t>(workload_.storage(stage_.outputs[0]))]) +
                 (outer * shape_.rows * shape_.columns + column) * out_bytes;
+    const bool aligned = reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(device_.vector_bytes) == 0;
+    const Codes& codes = aligned && streams() ? streaming_codes_ : codes_;
     std::byte* sums = scratch + packed_bytes();
     std::vector<const std::byte*> operands;
     for (const Source& operand : operands_) {
@@ -400,7 +417,7 @@ class ProductStep : public Kernel::Step {
                           (shape_.depth * width_) * bytes_ + tile * share * call.depth;
           call.prefetch_step = share;
         }
-        codes_.at({height, vectors, partial != 0})->as<TileFunction>()(&call);
+        codes.at({height, vectors, partial != 0})->as<TileFunction>()(&call);
       };
       if (policy_.columns_first) {
         for_each_width(columns, [&](int64_t first, int vectors, int64_t partial) {
@@ -440,7 +457,9 @@ class ProductStep : public Kernel::Step {
   Nest packing_;
   std::shared_ptr<const Code> packing_code_;
   Tile tile_;
-  std::map<std::tuple<int, int, bool>, std::shared_ptr<const Code>> codes_;
+  using Codes = std::map<std::tuple<int, int, bool>, std::shared_ptr<const Code>>;
+  Codes codes_;
+  Codes streaming_codes_;
 };
 
 }  // namespace

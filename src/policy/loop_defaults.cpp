@@ -5,6 +5,7 @@
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
+#include "policy/footprint.h"
 
 namespace aoe {
 namespace {
@@ -24,11 +25,15 @@ bool is_costly(ExprOp op) {
 class LoopChoice {
  public:
   LoopChoice(const Nest& nest, const Loop& loop, const Device& device)
-      : loop_(loop), device_(device), outer_(nest.outer.size()) {
+      : nest_(nest), loop_(loop), device_(device), outer_(nest.outer.size()) {
     for (const Expr& expr : loop.elements) look_at(expr);
     for (const Expr& expr : loop.results) look_at(expr);
     for (const NestStore& store : loop.stores) {
       stores_.push_back(*affine_of(store.offset, loop.extents.size()));
+      const NestBuffer& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
+      worth_streaming_ =
+          worth_streaming_ ||
+          exceeds_caches(device, element_count(buffer.shape) * info(buffer.dtype).bytes);
     }
   }
 
@@ -45,6 +50,7 @@ class LoopChoice {
     const int64_t vectors = ceil_div(extent, policy.lanes);
     policy.unroll = static_cast<int>(std::min<int64_t>(vectors, wanted_unroll(policy)));
     choose_block(policy);
+    policy.streaming = worth_streaming_ && may_stream(nest_, loop_, policy, device_);
     return policy;
   }
 
@@ -169,6 +175,7 @@ class LoopChoice {
     }
   }
 
+  const Nest& nest_;
   const Loop& loop_;
   const Device& device_;
   size_t outer_;
@@ -178,6 +185,7 @@ class LoopChoice {
   int irregular_ = 0;
   int costly_ = 0;
   int widest_ = 4;
+  bool worth_streaming_ = false;
 };
 
 // Outer points are what threads share, so a single long axis is cut into pieces of this many.
@@ -193,6 +201,25 @@ size_t outer_axes(const Loop& loop) {
 }
 
 }  // namespace
+
+bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy,
+                const Device& device) {
+  if (policy.vector_axis < 0 || loop.is_reduced(static_cast<size_t>(policy.vector_axis))) {
+    return false;
+  }
+  for (const NestStore& store : loop.stores) {
+    const NestBuffer& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
+    if (buffer.row || policy.lanes * info(buffer.dtype).bytes != device.vector_bytes) return false;
+    const Affine form = *affine_of(store.offset, loop.extents.size());
+    if (form.constant % policy.lanes != 0) return false;
+    for (size_t axis = 0; axis < loop.extents.size(); ++axis) {
+      const int64_t stride = form.coefficients[axis];
+      const bool vector = static_cast<int>(axis) == policy.vector_axis;
+      if (vector ? stride != 1 : stride % policy.lanes != 0) return false;
+    }
+  }
+  return true;
+}
 
 void choose_loops(Nest& nest, const Device& device) {
   for (Loop& loop : nest.loops) loop.policy = LoopChoice(nest, loop, device).choose();

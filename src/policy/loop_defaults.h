@@ -9,4 +9,7 @@ namespace aoe {
 // accesses look like on the device.
 void choose_loops(Nest& nest, const Device& device);
 
+// Whether all whole vectors that the loop stores are aligned, given that its buffers are.
+bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy, const Device& device);
+
 }  // namespace aoe
