@@ -78,7 +78,7 @@ class LoopEmitter {
 
   void output_loops(std::vector<AxisAt>& at, size_t axis, Carried& none) {
     if (axis == loop_.out_rank) {
-      block_loops(at);
+      core_loops(at);
       return;
     }
     if (is_vector(axis) || is_block(axis)) {
@@ -93,9 +93,30 @@ class LoopEmitter {
     else function_.loop(loop_.extents[axis], 1, none, body);
   }
 
-  void block_loops(std::vector<AxisAt>& at) {
+  // Blocks of rows around vectors; where a block is turned in registers, vectors around blocks, so
+  // that what is read lies in the same few rows for as long as possible.
+  void core_loops(std::vector<AxisAt>& at) {
+    if (transposes()) {
+      vector_loops(at, [&](const Body& vectors) {
+        block_loops(at, [&](int blocks) { body(at, with_blocks(vectors, blocks)); });
+      });
+    } else {
+      block_loops(at, [&](int blocks) {
+        vector_loops(at, [&](const Body& vectors) { body(at, with_blocks(vectors, blocks)); });
+      });
+    }
+  }
+
+  static Body with_blocks(Body body, int blocks) {
+    body.blocks = blocks;
+    return body;
+  }
+
+  bool transposes() const { return policy_.block == policy_.lanes && policy_.lanes > 1; }
+
+  void block_loops(std::vector<AxisAt>& at, const std::function<void(int)>& inside) {
     if (policy_.block_axis < 0) {
-      vector_loops(at, 1);
+      inside(1);
       return;
     }
     const auto axis = static_cast<size_t>(policy_.block_axis);
@@ -104,32 +125,32 @@ class LoopEmitter {
     Carried none;
     function_.loop(whole, policy_.block, none, [&](llvm::Value* i) {
       at[axis] = {.base = i};
-      vector_loops(at, policy_.block);
+      inside(policy_.block);
     });
-    const bool transposes = policy_.block == policy_.lanes && policy_.lanes > 1;
-    if (transposes && extent - whole > 1) {
+    if (whole == extent) return;
+    if (transposes()) {
       function_.loop(function_.index(whole), function_.index(extent), 1, none,
                      [&](llvm::Value* i) {
                        at[axis] = {.base = i};
-                       vector_loops(at, 1);
+                       inside(1);
                      });
-    } else if (whole < extent) {
+    } else {
       at[axis] = {.offset = whole};
-      vector_loops(at, static_cast<int>(extent - whole));
+      inside(static_cast<int>(extent - whole));
     }
   }
 
-  void vector_loops(std::vector<AxisAt>& at, int blocks) {
+  void vector_loops(std::vector<AxisAt>& at, const std::function<void(const Body&)>& inside) {
     if (policy_.vector_axis < 0 || reduces_lanes()) {
-      body(at, {.blocks = blocks, .vectors = 1, .valid_last = 1});
+      inside({.blocks = 1, .vectors = 1, .valid_last = 1});
       return;
     }
     const auto axis = static_cast<size_t>(policy_.vector_axis);
-    each_vectors(loop_.extents[axis], no_carried_, [&](llvm::Value* base, int64_t offset, Body b) {
-      at[axis] = {.base = base, .offset = offset, .lanes = true};
-      b.blocks = blocks;
-      body(at, b);
-    });
+    each_vectors(loop_.extents[axis], no_carried_,
+                 [&](llvm::Value* base, int64_t offset, const Body& vectors) {
+                   at[axis] = {.base = base, .offset = offset, .lanes = true};
+                   inside(vectors);
+                 });
   }
 
   // Covers an extent with vectors, `unroll` at a time; the last may be a partial one.

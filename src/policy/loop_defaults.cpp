@@ -127,7 +127,10 @@ class LoopChoice {
       return loop_.reducer->size() > 1 ? 2 : 4;
     }
     if (loop_.reducer->size() > 1) return 2;
-    return device_.vector_registers / 4;
+    // One load and one sum for each vector leave room for many, so that a step of the reduction
+    // reads a long piece of memory.
+    const bool plain = loop_.elements[0]->op == ExprOp::load && irregular_ == 0;
+    return plain ? device_.vector_registers * 3 / 4 : device_.vector_registers / 4;
   }
 
   void choose_block(LoopPolicy& policy) const {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kLargestWindow = 64;
 constexpr int64_t kLargestStep = 4;
+constexpr int64_t kCacheLine = 64;
 // A row is read several times: it should stay in the second-level cache.
 constexpr int64_t kLargestRow = 256 << 10;
 
@@ -150,6 +151,9 @@ class WindowLowering {
         from.push_back(axis(first_axis) + range->low);
       }
     }
+    // Lines of the row begin at cache lines.
+    const int64_t line = std::max<int64_t>(1, kCacheLine / info(load.dtype()).bytes);
+    row.back() = ceil_div(row.back(), line) * line;
     const int64_t bytes = element_count(row) * info(load.dtype()).bytes;
     if (bytes > kLargestRow) return std::nullopt;
     const int buffer = static_cast<int>(nest_.buffers.size());
