@@ -61,6 +61,13 @@ Tensor Tensor::over(TensorType type, const void* elements, std::shared_ptr<const
   return result;
 }
 
+Tensor Tensor::onto(TensorType type, void* elements, std::shared_ptr<void> owner) {
+  Tensor result;
+  result.type_ = std::move(type);
+  result.data_ = std::shared_ptr<void>(std::move(owner), elements);
+  return result;
+}
+
 Tensor Tensor::strings(Shape shape, std::vector<std::string> elements) {
   Tensor result(DType::string, std::move(shape));
   std::move(elements.begin(), elements.end(), result.data<std::string>());

@@ -37,6 +37,8 @@ class Tensor {
   // Elements that live elsewhere; `owner` keeps them alive and may be null if the caller does.
   // Bools are copied, since bytes from outside need not be 0 or 1.
   static Tensor over(TensorType type, const void* elements, std::shared_ptr<const void> owner);
+  // The same for whoever fills them: tensors for results.
+  static Tensor onto(TensorType type, void* elements, std::shared_ptr<void> owner);
   static Tensor strings(Shape shape, std::vector<std::string> elements);
 
   template <typename T>

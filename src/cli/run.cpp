@@ -172,9 +172,8 @@ void run_loaded(const LoadedModel& model, const RunOptions& options) {
 
 void run(const RunOptions& options) {
   if (options.output) check_output(*options.output, options.model);
-  const LoadedModel model =
-      LoadedModel::from_file(options.model, {parse_shapes(options.input_shape), options.threads,
-                                             options.kernels});
+  const LoadedModel model = LoadedModel::from_file(
+      options.model, {parse_shapes(options.input_shape), options.threads, options.kernels});
   try {
     run_loaded(model, options);
   } catch (const Error& error) {

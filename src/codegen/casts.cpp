@@ -56,6 +56,8 @@ llvm::Value* Elements::cast(DType from, DType to, Value a) {
   if (from == to) return a;
   llvm::Type* const held = type(to, lanes_of(a));
   if (to == DType::boolean) {
+    // Powers of two are never zero, but the lowest would be taken for it.
+    if (from == DType::f8e8m0) return llvm::ConstantInt::getTrue(held);
     if (is_float(from)) return b.CreateFCmpUNE(a, ir_.number(a, 0));  // NaN is true
     return b.CreateICmpNE(a, ir_.integer(a, 0));
   }
@@ -70,7 +72,7 @@ llvm::Value* Elements::cast(DType from, DType to, Value a) {
     if (info(from).bytes <= 2) return rounded(ir_, to, to_float(held));
     // f32 does not hold all of these: it would round twice.
     Value doubles = to_float(ir_.retyped(a, b.getDoubleTy()));
-    return rounded(ir_, to, rounded_to_odd(ir_, doubles));
+    return rounded_from_double(ir_, to, doubles);
   }
   if (is_float(to)) return to_float(held);
   return narrowed(to, b.CreateIntCast(a, held, is_signed));
@@ -78,9 +80,9 @@ llvm::Value* Elements::cast(DType from, DType to, Value a) {
 
 llvm::Value* Elements::float_to_float(DType from, DType to, Value a) {
   llvm::IRBuilder<>& b = ir_.b;
-  if (to == DType::f64) return b.CreateFPExt(a, ir_.retyped(a, b.getDoubleTy()));
+  if (to == DType::f64) return widened_to_double(ir_, from, a);
   if (from != DType::f64) return narrowed(to, a);
-  if (is_small_float(to)) return rounded(ir_, to, rounded_to_odd(ir_, a));
+  if (is_small_float(to)) return rounded_from_double(ir_, to, a);
   return b.CreateFPTrunc(a, ir_.retyped(a, b.getFloatTy()));
 }
 

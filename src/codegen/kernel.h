@@ -6,29 +6,62 @@
 #include "device/device.h"
 #include "expr/evaluate.h"
 #include "expr/workload.h"
+#include "policy/schedule.h"
 
 namespace aoe {
 
 // A workload as machine code. Immutable after construction, so several threads may run it at once.
 class Kernel {
  public:
-  // `weights` has a tensor for each input of the workload that is a weight, and empty ones for the
-  // others.
+  // By the default policy. `weights` has a tensor for each input of the workload that is a weight,
+  // and empty ones for the others.
   Kernel(std::shared_ptr<const Workload> workload, const Device& device,
+         std::vector<Tensor> weights = {});
+  // By a policy that may come from anywhere: one that is not valid for the workload fails.
+  Kernel(std::shared_ptr<const Workload> workload, const Policy& policy, const Device& device,
          std::vector<Tensor> weights = {});
   ~Kernel();
 
   // `inputs` as the workload lists them; those that are weights may be empty.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, int threads) const;
+  // The same into memory that is there: tensors of the outputs' types, which share nothing with the
+  // inputs or with each other.
+  void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, int threads) const;
+
+  const Policy& policy() const { return policy_; }
 
   // The loop nests, for people.
   std::string loops_text() const;
+  // All functions, as the compiler is given them and as it has made them.
+  std::string llvm_text() const;
+  std::string assembly_text() const;
+
+  // Vector registers that inner loops keep in memory: each costs more than a policy can gain.
+  int spills() const;
 
   // One part of the work, done after those before it.
   class Step;
 
  private:
+  struct Plan {
+    Schedule schedule;
+    Policy policy;
+  };
+  Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device& device,
+         std::vector<Tensor> weights);
+  static Plan default_plan(const Workload& workload, const Device& device);
+  static Plan valid_plan(const Workload& workload, const Policy& policy, const Device& device);
+
+  // `inputs` with the weights where they are left out.
+  std::vector<Tensor> with_weights(std::vector<Tensor> inputs) const;
+  // The tensors of all values, those that are known filled in.
+  std::vector<Tensor> values(const std::vector<Tensor>& inputs) const;
+  // False if a loaded index was out of range.
+  bool run_steps(std::vector<Tensor>& values, int threads) const;
+
   std::shared_ptr<const Workload> workload_;
+  Policy policy_;
+  Device device_;
   Workload scheduled_;  // the same computation, as the steps do it
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Tensor> weights_;

@@ -6,6 +6,7 @@
 #include "codegen/jit.h"
 #include "codegen/nest_emitter.h"
 
+
 namespace aoe {
 namespace {
 
@@ -18,21 +19,17 @@ int64_t iterations(const Nest& nest) {
   return total;
 }
 
+Nest without_streaming(Nest nest) {
+  for (Loop& loop : nest.loops) loop.policy.streaming = false;
+  return nest;
+}
+
 class NestStep : public Kernel::Step {
  public:
-  NestStep(Nest nest, const Device& device) : nest_(std::move(nest)) {
-    Nest plain = nest_;
-    for (Loop& loop : plain.loops) {
-      streams_ = streams_ || loop.policy.streaming;
-      loop.policy.streaming = false;
-    }
-    const auto compiled = [&](const Nest& which) {
-      return compile(to_string(which), device,
-                     [&](llvm::Module& module) { emit_nest(module, which, device); });
-    };
-    code_ = compiled(plain);
-    if (streams_) streaming_code_ = compiled(nest_);
-    alignment_ = static_cast<uintptr_t>(device.vector_bytes);
+  NestStep(Nest nest, const Device& device) : nest_(std::move(nest)), device_(device) {
+    code_ = compiled(nest_);
+    for (const Loop& loop : nest_.loops) streams_ = streams_ || loop.policy.streaming;
+    if (streams_) plain_ = compiled(without_streaming(nest_));
     const int64_t points = nest_.points();
     const int64_t each = std::max<int64_t>(1, iterations(nest_) / std::max<int64_t>(1, points));
     grain_ = std::max<int64_t>(1, kWorthSharing / each);
@@ -44,26 +41,48 @@ class NestStep : public Kernel::Step {
       buffers.push_back(buffer.row ? nullptr : run.values[static_cast<size_t>(buffer.value)]);
     }
     std::atomic<int> failed = 0;
-    const bool aligned = std::all_of(buffers.begin(), buffers.end(), [&](const void* buffer) {
-      return reinterpret_cast<uintptr_t>(buffer) % alignment_ == 0;
-    });
-    auto* const function = (streams_ && aligned ? streaming_code_ : code_)->as<NestFunction>();
+    const bool past_caches = streams_ && is_aligned(buffers);
+    auto* const function = (streams_ && !past_caches ? plain_ : code_)->as<NestFunction>();
     share_work(nest_.points(), grain_, run.threads, nest_.row_bytes(),
                [&](int64_t first, int64_t last, void* rows) {
                  const int64_t range[] = {first, last};
                  if (function(buffers.data(), range, rows) != 0) failed = 1;
+
                });
     return failed == 0;
   }
 
   std::string text() const override { return to_string(nest_); }
 
+  std::vector<Part> parts() const override {
+    return {{code_, [this](llvm::Module& module) { emit_nest(module, nest_, device_); }}};
+  }
+
  private:
+  std::shared_ptr<const Code> compiled(const Nest& nest) const {
+    return compile(to_string(nest), device_,
+                   [&](llvm::Module& module) { emit_nest(module, nest, device_); });
+  }
+
+  // Stores past the caches need whole registers' alignment, which memory from outside need not
+  // have.
+  bool is_aligned(const std::vector<void*>& buffers) const {
+    for (const Loop& loop : nest_.loops) {
+      if (!loop.policy.streaming) continue;
+      for (const NestStore& store : loop.stores) {
+        const auto address =
+            reinterpret_cast<uintptr_t>(buffers[static_cast<size_t>(store.buffer)]);
+        if (address % static_cast<uintptr_t>(device_.vector_bytes) != 0) return false;
+      }
+    }
+    return true;
+  }
+
   Nest nest_;
-  std::shared_ptr<const Code> code_;
-  std::shared_ptr<const Code> streaming_code_;  // for buffers that are aligned for it
+  Device device_;
   bool streams_ = false;
-  uintptr_t alignment_ = 1;
+  std::shared_ptr<const Code> code_;
+  std::shared_ptr<const Code> plain_;  // the same with plain stores only
   int64_t grain_ = 1;
 };
 

@@ -13,7 +13,7 @@
 #include "policy/contraction.h"
 #include "policy/loop_defaults.h"
 #include "policy/lower.h"
-#include "policy/product_defaults.h"
+#include "policy/schedule.h"
 
 namespace aoe {
 namespace {
@@ -83,6 +83,22 @@ class ProductStep : public Kernel::Step {
                  }
                });
     return true;
+  }
+
+  std::vector<Part> parts() const override {
+    std::vector<Part> parts;
+    if (packing_code_) {
+      parts.push_back({packing_code_, [this](llvm::Module& module) {
+                         emit_nest(module, packing_, device_);
+                       }});
+    }
+    for (const auto& [key, code] : codes_) {
+      const auto [rows, vectors, partial] = key;
+      parts.push_back({code, [this, tile = tile_of(rows, vectors, partial)](llvm::Module& module) {
+                         emit_tile(module, tile, device_);
+                       }});
+    }
+    return parts;
   }
 
   std::string text() const override {
@@ -236,7 +252,8 @@ class ProductStep : public Kernel::Step {
     packing_.outer.assign(loop.extents.begin(), loop.extents.begin() + static_cast<int64_t>(outer));
     packing_.ranged_axis = static_cast<int>(kept);
     packing_.loops = {std::move(loop)};
-    choose_loops(packing_, device_);
+    const NestPolicy loops = choose_loops(packing_, device_);
+    packing_ = decided(std::move(packing_), loops);
     packing_code_ = compile(to_string(packing_), device_, [&](llvm::Module& module) {
       emit_nest(module, packing_, device_);
     });
@@ -278,17 +295,22 @@ class ProductStep : public Kernel::Step {
            shape_.columns % policy_.lanes == 0 && policy_.columns % policy_.lanes == 0;
   }
 
+  Tile tile_of(int rows, int vectors, bool partial) const {
+    Tile tile = tile_;
+    tile.rows = rows;
+    tile.vectors = vectors;
+    tile.partial = partial;
+    tile.guarded = partial && shape_.right == Side::direct;
+    return tile;
+  }
+
   void compile_tiles() {
     for (const int64_t columns : {policy_.columns, shape_.columns % policy_.columns}) {
       for_each_width(columns, [&](int64_t, int vectors, int64_t partial) {
         for (const int rows : {tiles_.height(0), tiles_.height(tiles_.count - 1)}) {
           auto& code = codes_[{rows, vectors, partial != 0}];
           if (code) continue;
-          Tile tile = tile_;
-          tile.rows = rows;
-          tile.vectors = vectors;
-          tile.partial = partial != 0;
-          tile.guarded = tile.partial && shape_.right == Side::direct;
+          Tile tile = tile_of(rows, vectors, partial != 0);
           code = compiled(tile);
           if (!streams()) continue;
           tile.streaming = true;

@@ -12,6 +12,7 @@ using Value = llvm::Value*;
 constexpr int64_t kInfinity = 0x7f800000;
 constexpr int64_t kQuietNaN = 0x7fc00000;
 constexpr int64_t kMagnitude = 0x7fffffff;
+constexpr int64_t kLowestPower = 0x00400000;  // 2^-127, which f32 has as a denormal only
 
 FloatFormat format_of(DType dtype) {
   return dispatch(dtype, [](auto tag) -> FloatFormat {
@@ -42,6 +43,21 @@ Value encoded_power(const VectorIr& ir, Value bits) {
   nearest = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, nearest, ir.integer(bits, 255));
   Value power = b.CreateSelect(lowest, ir.integer(bits, 0), nearest);
   return b.CreateSelect(none, ir.integer(bits, 255), power);
+}
+
+// The same from the bits of a double: as a float, the lowest powers would be flushed to zero.
+Value encoded_power_of_double(const VectorIr& ir, Value bits) {
+  llvm::IRBuilder<>& b = ir.b;
+  constexpr int64_t kHalfOfLowest = int64_t{1023 - 128} << 52;
+  constexpr int64_t kRoundsUp = (int64_t{1023 - 127} << 52) + (int64_t{1} << 51);
+  Value none = b.CreateICmpSLE(bits, ir.integer(bits, kHalfOfLowest));
+  Value lowest = b.CreateICmpULT(bits, ir.integer(bits, kRoundsUp));
+  Value nearest = b.CreateLShr(b.CreateAdd(bits, ir.integer(bits, int64_t{1} << 51)), 52);
+  nearest = b.CreateSub(nearest, ir.integer(bits, 1023 - 127));
+  nearest = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, nearest, ir.integer(bits, 255));
+  Value power = b.CreateSelect(lowest, ir.integer(bits, 0), nearest);
+  power = b.CreateSelect(none, ir.integer(bits, 255), power);
+  return b.CreateTrunc(power, ir.retyped(bits, b.getInt32Ty()));
 }
 
 // The pattern, in 32 bits.
@@ -90,7 +106,7 @@ Value decoded_bits(const VectorIr& ir, const FloatFormat& format, Value bits) {
   const auto whole = [&](int64_t value) { return ir.integer(bits, value); };
   if (format.mantissa_bits == 0) {
     Value power = b.CreateShl(bits, 23);
-    power = b.CreateSelect(b.CreateICmpEQ(bits, whole(0)), whole(0x00400000), power);
+    power = b.CreateSelect(b.CreateICmpEQ(bits, whole(0)), whole(kLowestPower), power);
     power = b.CreateSelect(b.CreateICmpEQ(bits, whole(255)), whole(kQuietNaN), power);
     return ir.floats_of(power);
   }
@@ -98,12 +114,15 @@ Value decoded_bits(const VectorIr& ir, const FloatFormat& format, Value bits) {
   Value magnitude = b.CreateAnd(bits, whole(format.magnitude_mask()));
   Value sign = b.CreateShl(b.CreateAnd(bits, whole(format.sign_bit())),
                            static_cast<uint64_t>(32 - format.bits));
-  // With the exponent in f32's place the value is off by a power of two, below the normal range
-  // too.
-  Value moved =
-      ir.floats_of(b.CreateShl(magnitude, static_cast<uint64_t>(23 - format.mantissa_bits)));
-  Value scaled = b.CreateFMul(moved, ir.number(moved, std::ldexp(1.0, 127 - format.bias)));
-  Value result = b.CreateOr(ir.bits_of(scaled), sign);
+  // Kernels run with denormals flushed, so none may come up on the way. Below the normal range the
+  // pattern counts units: set behind the lowest exponent's own one, and that one taken away again.
+  Value moved = b.CreateShl(magnitude, static_cast<uint64_t>(23 - format.mantissa_bits));
+  Value normal = b.CreateAdd(moved, whole(int64_t{127 - format.bias} << 23));
+  const int64_t lowest = int64_t{128 - format.bias} << 23;
+  Value above = ir.floats_of(b.CreateAdd(moved, whole(lowest)));
+  Value units = b.CreateFSub(above, ir.number(above, std::ldexp(1.0, 1 - format.bias)));
+  Value is_small = b.CreateICmpULT(magnitude, whole(int64_t{1} << format.mantissa_bits));
+  Value result = b.CreateOr(b.CreateSelect(is_small, ir.bits_of(units), normal), sign);
   if (format.has_infinity) {
     Value nan = b.CreateOr(sign, whole(kQuietNaN));
     result = b.CreateSelect(b.CreateICmpEQ(magnitude, whole(format.infinity())),
@@ -131,6 +150,23 @@ llvm::Value* rounded(const VectorIr& ir, DType dtype, Value floats) {
   const FloatFormat format = format_of(dtype);
   Value patterns = encoded_bits(ir, format, floats);
   return decoded_bits(ir, format, patterns);
+}
+
+llvm::Value* rounded_from_double(const VectorIr& ir, DType dtype, Value doubles) {
+  const FloatFormat format = format_of(dtype);
+  if (format.mantissa_bits > 0) return rounded(ir, dtype, rounded_to_odd(ir, doubles));
+  Value bits = ir.b.CreateBitCast(doubles, ir.retyped(doubles, ir.b.getInt64Ty()));
+  return decoded_bits(ir, format, encoded_power_of_double(ir, bits));
+}
+
+llvm::Value* widened_to_double(const VectorIr& ir, DType dtype, Value floats) {
+  llvm::IRBuilder<>& b = ir.b;
+  llvm::Type* const doubles = ir.retyped(floats, b.getDoubleTy());
+  Value value = b.CreateFPExt(floats, doubles);
+  if (!is_small_float(dtype) || format_of(dtype).mantissa_bits > 0) return value;
+  Value bits = ir.bits_of(floats);
+  Value lowest = b.CreateICmpEQ(bits, ir.integer(bits, kLowestPower));
+  return b.CreateSelect(lowest, llvm::ConstantFP::get(doubles, 0x1p-127), value);
 }
 
 llvm::Value* rounded_to_odd(const VectorIr& ir, Value doubles) {

@@ -12,6 +12,11 @@ bool is_small_float(DType dtype);
 // The f32 of the nearest value of the type; what `encode` and then `decode` of base/smallfloat.h
 // do.
 llvm::Value* rounded(const VectorIr& ir, DType dtype, llvm::Value* floats);
+// The same for a double, rounded once.
+llvm::Value* rounded_from_double(const VectorIr& ir, DType dtype, llvm::Value* doubles);
+// The double of a float that is held as f32, also where it is a power of two that f32 has as a
+// denormal only.
+llvm::Value* widened_to_double(const VectorIr& ir, DType dtype, llvm::Value* floats);
 // An f32 from which `rounded` makes what it would make of the double: inexact ones have an odd last
 // bit, which keeps them off the ties.
 llvm::Value* rounded_to_odd(const VectorIr& ir, llvm::Value* doubles);

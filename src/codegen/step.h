@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "codegen/jit.h"
 #include "codegen/kernel.h"
 
 namespace aoe {
@@ -18,6 +19,13 @@ class Kernel::Step {
   // False if a loaded index was out of range.
   virtual bool run(const StepRun& run) const = 0;
   virtual std::string text() const = 0;
+
+  // A function that it calls, and how it is made.
+  struct Part {
+    std::shared_ptr<const Code> code;
+    EmitModule emit;  // valid as long as the step
+  };
+  virtual std::vector<Part> parts() const = 0;
 };
 
 // Calls `body(first, last)` on parts of [0, count), denormals flushed to zero, on threads of which

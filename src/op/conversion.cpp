@@ -25,7 +25,8 @@ const FloatFormat* format_of(DType dtype) {
 
 Expr to_power_of_two(const Expr& x, const CastRules& rules) {
   const DType type = DType::f8e8m0;
-  Expr wide = cast(is_float(x.dtype()) ? wide_type(x.dtype()) : DType::f64, x);
+  // The lowest power is a denormal of float32, which generated code takes for zero.
+  Expr wide = cast(DType::f64, x);
   if (rules.saturate) {
     wide = clamp(wide, number_like(wide, std::ldexp(1.0, -127)),
                  number_like(wide, std::ldexp(1.0, 127)));

@@ -143,14 +143,16 @@ constexpr int64_t kDeepEnoughToReorder = 16;
 
 class Preparation {
  public:
-  explicit Preparation(const Workload& workload) : from_(workload) {
+  Preparation(const Workload& workload, const std::vector<bool>& may)
+      : from_(workload), may_(may) {
     result_.workload = workload;
     result_.workload.stages.clear();
   }
 
   Prepared prepare() {
-    for (const Stage& stage : from_.stages) {
-      if (!add_contraction(stage) && !add_reordered(stage)) add(stage, false);
+    for (current_ = 0; current_ < from_.stages.size(); ++current_) {
+      const Stage& stage = from_.stages[current_];
+      if (!may_[current_] || (!add_contraction(stage) && !add_reordered(stage))) add(stage, false);
     }
     return std::move(result_);
   }
@@ -159,6 +161,7 @@ class Preparation {
   void add(Stage stage, bool contracts) {
     result_.workload.stages.push_back(std::move(stage));
     result_.contracts.push_back(contracts);
+    result_.origins.push_back(current_);
   }
 
   int add_value(DType dtype, Shape shape) {
@@ -340,11 +343,15 @@ class Preparation {
   }
 
   const Workload& from_;
+  const std::vector<bool>& may_;
+  size_t current_ = 0;
   Prepared result_;
 };
 
 }  // namespace
 
-Prepared prepared(const Workload& workload) { return Preparation(workload).prepare(); }
+Prepared prepared(const Workload& workload, const std::vector<bool>& may) {
+  return Preparation(workload, may).prepare();
+}
 
 }  // namespace aoe

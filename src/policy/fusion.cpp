@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "expr/rewrite.h"
@@ -151,16 +152,20 @@ size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, s
 
 }  // namespace
 
-Workload inlined(const Workload& workload) {
+Workload inlined(const Workload& workload, const std::vector<bool>& may,
+                 std::vector<size_t>& left) {
   Workload result = workload;
+  left.resize(result.stages.size());
+  std::iota(left.begin(), left.end(), size_t{0});
   for (size_t s = 0; s < result.stages.size();) {
-    if (!can_inline(result, result.stages[s])) {
+    if (!may[left[s]] || !can_inline(result, result.stages[s])) {
       ++s;
       continue;
     }
     const int value = result.stages[s].outputs[0];
     const Expr body = result.stages[s].results[0];
     result.stages.erase(result.stages.begin() + static_cast<int64_t>(s));
+    left.erase(left.begin() + static_cast<int64_t>(s));
     for (Stage& stage : result.stages) {
       for (Expr& expr : stage.elements) expr = with_inlined(expr, value, body);
       for (Expr& expr : stage.results) expr = with_inlined(expr, value, body);

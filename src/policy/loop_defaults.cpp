@@ -6,6 +6,7 @@
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/footprint.h"
+#include "policy/validate.h"
 
 namespace aoe {
 namespace {
@@ -195,41 +196,25 @@ class LoopChoice {
 constexpr int64_t kPiece = 8192;
 
 // The axes before the first one that the loop's core needs.
-size_t outer_axes(const Loop& loop) {
-  size_t outer = loop.out_rank;
-  for (const int axis : {loop.policy.vector_axis, loop.policy.block_axis}) {
-    if (axis >= 0) outer = std::min(outer, static_cast<size_t>(axis));
+int outer_axes(const Loop& loop, const LoopPolicy& policy) {
+  int outer = static_cast<int>(loop.out_rank);
+  for (const int axis : {policy.vector_axis, policy.block_axis}) {
+    if (axis >= 0) outer = std::min(outer, axis);
   }
   return outer;
 }
 
 }  // namespace
 
-bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy,
-                const Device& device) {
-  if (policy.vector_axis < 0 || loop.is_reduced(static_cast<size_t>(policy.vector_axis))) {
-    return false;
+NestPolicy choose_loops(const Nest& nest, const Device& device) {
+  NestPolicy policy{.outer = static_cast<int>(nest.outer.size()), .loops = {}};
+  for (const Loop& loop : nest.loops) {
+    policy.loops.push_back(LoopChoice(nest, loop, device).choose());
   }
-  for (const NestStore& store : loop.stores) {
-    const NestBuffer& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
-    if (buffer.row || policy.lanes * info(buffer.dtype).bytes != device.vector_bytes) return false;
-    const Affine form = *affine_of(store.offset, loop.extents.size());
-    if (form.constant % policy.lanes != 0) return false;
-    for (size_t axis = 0; axis < loop.extents.size(); ++axis) {
-      const int64_t stride = form.coefficients[axis];
-      const bool vector = static_cast<int>(axis) == policy.vector_axis;
-      if (vector ? stride != 1 : stride % policy.lanes != 0) return false;
-    }
+  if (nest.loops.size() == 1 && nest.outer.empty()) {
+    policy.outer = outer_axes(nest.loops[0], policy.loops[0]);
   }
-  return true;
-}
-
-void choose_loops(Nest& nest, const Device& device) {
-  for (Loop& loop : nest.loops) loop.policy = LoopChoice(nest, loop, device).choose();
-  if (nest.loops.size() != 1 || !nest.outer.empty()) return;
-  const Loop& loop = nest.loops[0];
-  const size_t outer = outer_axes(loop);
-  nest.outer.assign(loop.extents.begin(), loop.extents.begin() + static_cast<int64_t>(outer));
+  return policy;
 }
 
 }  // namespace aoe

@@ -5,11 +5,8 @@
 
 namespace aoe {
 
-// Decides the outer axes of a nest of one loop and how each loop runs, from what its memory
-// accesses look like on the device.
-void choose_loops(Nest& nest, const Device& device);
-
-// Whether all whole vectors that the loop stores are aligned, given that its buffers are.
-bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy, const Device& device);
+// The default decisions for a nest: the outer axes where they are open and how each loop runs, from
+// what its memory accesses look like on the device.
+NestPolicy choose_loops(const Nest& nest, const Device& device);
 
 }  // namespace aoe

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <variant>
+#include <vector>
 
 namespace aoe {
 
@@ -9,15 +12,22 @@ namespace aoe {
 struct LoopPolicy {
   int vector_axis = -1;  // -1: no vectors
   int lanes = 1;
-  int unroll = 1;        // vectors side by side
-  int block_axis = -1;   // another output axis, unrolled too
+  int unroll = 1;       // vectors side by side
+  int block_axis = -1;  // another output axis, unrolled too
   int block = 1;
   bool streaming = false;  // stores go past the caches
   auto operator<=>(const LoopPolicy&) const = default;
 };
 
-// How a contraction runs: blocks of rows x vectors in registers, around them blocks that stay in the
-// caches.
+// How a nest runs: how many of its axes are outer ones, which threads share, and each of its loops.
+struct NestPolicy {
+  int outer = 0;
+  std::vector<LoopPolicy> loops;
+  auto operator<=>(const NestPolicy&) const = default;
+};
+
+// How a contraction runs: blocks of rows x vectors in registers, around them blocks that stay in
+// the caches.
 struct ProductPolicy {
   int rows = 1;
   int vectors = 1;
@@ -28,6 +38,46 @@ struct ProductPolicy {
   bool prefetch = false;       // the next columns while these are worked on
   bool streaming = false;      // results go past the caches
   auto operator<=>(const ProductPolicy&) const = default;
+};
+
+// Where a stage may be computed. What a stage's neighbours allow is less.
+enum class Place : uint8_t {
+  anywhere,  // written into what uses it
+  rows,      // not that, but row by row together with its neighbours
+  root,      // in a nest of its own
+};
+
+// Decisions about one stage of the workload.
+struct StagePolicy {
+  Place place = Place::anywhere;
+  bool product = true;  // a contraction runs as products of matrices; else as plain loops
+  auto operator<=>(const StagePolicy&) const = default;
+};
+
+// Decisions about all stages, which say what nests and products there are to decide about. Without
+// any, every stage has the default.
+struct Structure {
+  std::vector<StagePolicy> stages;
+
+  StagePolicy of(size_t stage) const {
+    return stage < stages.size() ? stages[stage] : StagePolicy{};
+  }
+  bool operator==(const Structure& other) const {
+    for (size_t s = 0; s < std::max(stages.size(), other.stages.size()); ++s) {
+      if (of(s) != other.of(s)) return false;
+    }
+    return true;
+  }
+};
+
+using ItemPolicy = std::variant<NestPolicy, ProductPolicy>;
+
+// Every decision that turns a workload into a kernel, as data: docs/policy.md has its text.
+struct Policy {
+  Structure structure;
+  std::vector<ItemPolicy> items;  // as the schedule lists them
+  int threads = 0;                // at most so many; 0: as many as the caller says
+  bool operator==(const Policy&) const = default;
 };
 
 }  // namespace aoe

@@ -1,0 +1,284 @@
+#include "policy/policy_text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+#include "base/error.h"
+#include "expr/text.h"
+
+namespace aoe {
+namespace {
+
+constexpr size_t kLongestText = 1 << 20;
+
+std::string loop_text(const LoopPolicy& policy, const Loop& loop) {
+  std::string text;
+  const auto word = [&](const std::string& more) { text += (text.empty() ? "" : " ") + more; };
+  const auto named = [&](int axis) { return axis_name(axis, loop.out_rank); };
+  if (policy.vector_axis >= 0) {
+    word(fmt::format("{}:{}", named(policy.vector_axis), policy.lanes));
+    if (policy.unroll > 1) text += fmt::format("x{}", policy.unroll);
+  }
+  if (policy.block_axis >= 0) word(fmt::format("{}/{}", named(policy.block_axis), policy.block));
+  if (policy.streaming) word("stream");
+  return "[" + text + "]";
+}
+
+std::string item_text(const ItemPolicy& item, const Item& scheduled) {
+  if (const auto* p = std::get_if<ProductPolicy>(&item)) {
+    return fmt::format("product tile={}x{}x{} block={}x{} first={}{}{}", p->rows, p->vectors,
+                       p->lanes, p->depth, p->columns, p->columns_first ? "columns" : "rows",
+                       p->prefetch ? " prefetch" : "", p->streaming ? " stream" : "");
+  }
+  const auto& policy = std::get<NestPolicy>(item);
+  const auto& nest = std::get<Nest>(scheduled);
+  std::string text = fmt::format("loops outer={}", policy.outer);
+  for (size_t i = 0; i < policy.loops.size(); ++i) {
+    text += " " + loop_text(policy.loops[i], nest.loops[i]);
+  }
+  return text;
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+class PolicyParser {
+ public:
+  PolicyParser(std::string_view text, const Workload& workload) : rest_(text), workload_(workload) {
+    require(text.size() <= kLongestText, "policy: the text has {} bytes; at most {} are read",
+            text.size(), kLongestText);
+  }
+
+  Policy parse() {
+    while (!at_end()) {
+      if (take('\n') || take(';')) continue;
+      const std::string_view word = name("'threads', 'stage', 'loops' or 'product'");
+      if (word == "threads") policy_.threads = number();
+      else if (word == "stage") stage();
+      else if (word == "loops") loops();
+      else if (word == "product") product();
+      else fail_at_word("'threads', 'stage', 'loops' or 'product' is expected", word);
+      end_of_line();
+    }
+    if (policy_.items.size() != schedule().items.size()) {
+      fail("{}: {} more 'loops' or 'product' expected, one for each item of the workload", place(),
+           schedule().items.size() - policy_.items.size());
+    }
+    return std::move(policy_);
+  }
+
+ private:
+  const Schedule& schedule() {
+    if (!schedule_) schedule_ = schedule_of(workload_, policy_.structure);
+    return *schedule_;
+  }
+
+  const Item& next_item() {
+    const size_t i = policy_.items.size();
+    if (i >= schedule().items.size()) {
+      fail("{}: the workload has no more than {} items to decide about", place(), i);
+    }
+    return schedule().items[i];
+  }
+
+  void stage() {
+    if (schedule_) fail("{}: stages are decided before loops and products", place());
+    const int which = number();
+    const size_t count = workload_.stages.size();
+    if (which < 0 || static_cast<size_t>(which) >= count) {
+      fail("{}: stage {}; the workload has {}, counted from 0", place(), which, count);
+    }
+    policy_.structure.stages.resize(count);
+    StagePolicy& stage = policy_.structure.stages[static_cast<size_t>(which)];
+    do {
+      const std::string_view word = name("'rows', 'root' or 'loops'");
+      if (word == "rows") stage.place = Place::rows;
+      else if (word == "root") stage.place = Place::root;
+      else if (word == "loops") stage.product = false;
+      else fail_at_word("'rows', 'root' or 'loops' is expected", word);
+    } while (!at_line_end());
+  }
+
+  void product() {
+    if (!std::holds_alternative<ProductItem>(next_item())) {
+      fail("{}: item {} of the workload is a nest: 'loops' is expected", place(),
+           policy_.items.size() + 1);
+    }
+    ProductPolicy p;
+    field("tile");
+    p.rows = number();
+    times();
+    p.vectors = number();
+    times();
+    p.lanes = number();
+    field("block");
+    p.depth = number();
+    times();
+    p.columns = number();
+    field("first");
+    const std::string_view first = name("'rows' or 'columns'");
+    if (first != "rows" && first != "columns")
+      fail_at_word("'rows' or 'columns' is expected", first);
+    p.columns_first = first == "columns";
+    if (!at_line_end()) {
+      const std::string_view word = name("'prefetch', 'stream' or the end of the line");
+      if (word == "prefetch") p.prefetch = true;
+      else if (word == "stream") p.streaming = true;
+      else fail_at_word("'prefetch', 'stream' or the end of the line is expected", word);
+    }
+    policy_.items.emplace_back(p);
+  }
+
+  void loops() {
+    const auto* nest = std::get_if<Nest>(&next_item());
+    if (nest == nullptr) {
+      fail("{}: item {} of the workload is a contraction: 'product' is expected", place(),
+           policy_.items.size() + 1);
+    }
+    NestPolicy policy;
+    field("outer");
+    policy.outer = number();
+    for (const Loop& loop : nest->loops) policy.loops.push_back(loop_policy(loop));
+    policy_.items.emplace_back(std::move(policy));
+  }
+
+  LoopPolicy loop_policy(const Loop& loop) {
+    LoopPolicy policy;
+    expect('[', "'[' and the decisions of a loop");
+    while (!take(']')) {
+      const std::string_view word = name("an axis, 'stream' or ']'");
+      if (word == "stream") {
+        policy.streaming = true;
+        continue;
+      }
+      const auto axis = axis_named(word, loop.out_rank);
+      if (!axis || *axis < 0 || *axis >= static_cast<int64_t>(loop.extents.size())) {
+        fail_at_word("an axis of the loop, 'stream' or ']' is expected", word);
+      }
+      if (take('/')) {
+        if (policy.block_axis >= 0) fail("{}: a loop has one block axis only", place());
+        policy.block_axis = static_cast<int>(*axis);
+        policy.block = number();
+        continue;
+      }
+      expect(':', "':' and a number of lanes, or '/' and a block");
+      if (policy.vector_axis >= 0) fail("{}: a loop has one vector axis only", place());
+      policy.vector_axis = static_cast<int>(*axis);
+      policy.lanes = number();
+      if (take('x')) policy.unroll = number();
+    }
+    return policy;
+  }
+
+  // --- words ------------------------------------------------------------------------------------
+
+  std::string place() const { return fmt::format("policy, line {}, column {}", line_, column_); }
+
+  void advance(size_t count) {
+    for (const char c : rest_.substr(0, count)) {
+      ++column_;
+      if (c != '\n') continue;
+      ++line_;
+      column_ = 1;
+    }
+    rest_.remove_prefix(count);
+  }
+  void skip_spaces() {
+    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\r')) advance(1);
+  }
+  bool at_end() {
+    skip_spaces();
+    return rest_.empty();
+  }
+  bool at_line_end() { return at_end() || rest_[0] == '\n' || rest_[0] == ';'; }
+  bool take(char c) {
+    if (at_end() || rest_[0] != c) return false;
+    advance(1);
+    return true;
+  }
+  std::string found() {
+    if (at_end()) return "the end of the text";
+    if (at_line_end()) return "the end of the line";
+    return fmt::format("'{}'", rest_.substr(0, 1));
+  }
+  void expect(char c, std::string_view what) {
+    if (!take(c)) fail("{}: {} expected, not {}", place(), what, found());
+  }
+  void times() { expect('x', "'x' and a number"); }
+  void end_of_line() {
+    if (!at_line_end()) fail("{}: the end of the line is expected, not {}", place(), found());
+  }
+  // A name is letters, and for high axes digits behind them: "z12".
+  std::string_view name(std::string_view what) {
+    skip_spaces();
+    size_t length = 0;
+    while (length < rest_.size() && is_letter(rest_[length])) ++length;
+    if (length == 0) fail("{}: {} expected, not {}", place(), what, found());
+    while (length < rest_.size() && is_digit(rest_[length])) ++length;
+    word_place_ = place();
+    const std::string_view word = rest_.substr(0, length);
+    advance(length);
+    return word;
+  }
+  [[noreturn]] void fail_at_word(std::string_view what, std::string_view word) const {
+    fail("{}: {}, not '{}'", word_place_, what, word.substr(0, 40));
+  }
+  void field(std::string_view key) {
+    const std::string_view word = name(fmt::format("'{}='", key));
+    if (word != key) fail_at_word(fmt::format("'{}=' is expected", key), word);
+    expect('=', fmt::format("'=' behind '{}'", key));
+  }
+  int number() {
+    skip_spaces();
+    int value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error == std::errc::result_out_of_range) {
+      fail("{}: a number up to {} is expected", place(), std::numeric_limits<int>::max());
+    }
+    if (error != std::errc() || value < 0) {
+      fail("{}: a number is expected, not {}", place(), found());
+    }
+    advance(static_cast<size_t>(end - rest_.data()));
+    return value;
+  }
+
+  std::string_view rest_;
+  const Workload& workload_;
+  int64_t line_ = 1;
+  int64_t column_ = 1;
+  std::string word_place_;
+  Policy policy_;
+  std::optional<Schedule> schedule_;
+};
+
+}  // namespace
+
+std::string to_string(const Policy& policy, const Schedule& schedule) {
+  std::string text;
+  if (policy.threads > 0) text += fmt::format("threads {}\n", policy.threads);
+  for (size_t i = 0; i < policy.structure.stages.size(); ++i) {
+    const StagePolicy& stage = policy.structure.stages[i];
+    if (stage == StagePolicy{}) continue;
+    text += fmt::format("stage {}{}{}\n", i,
+                        stage.place == Place::rows   ? " rows"
+                        : stage.place == Place::root ? " root"
+                                                     : "",
+                        stage.product ? "" : " loops");
+  }
+  for (size_t i = 0; i < policy.items.size(); ++i) {
+    text += item_text(policy.items[i], schedule.items[i]) + "\n";
+  }
+  return text;
+}
+
+std::string to_string(const Policy& policy, const Workload& workload) {
+  return to_string(policy, schedule_of(workload, policy.structure));
+}
+
+Policy parse_policy(std::string_view text, const Workload& workload) {
+  return PolicyParser(text, workload).parse();
+}
+
+}  // namespace aoe

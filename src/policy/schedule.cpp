@@ -1,0 +1,93 @@
+#include "policy/schedule.h"
+
+#include "policy/contraction.h"
+#include "policy/fusion.h"
+#include "policy/loop_defaults.h"
+#include "policy/lower.h"
+
+namespace aoe {
+namespace {
+
+bool is_empty(const Nest& nest) {
+  for (const Loop& loop : nest.loops) {
+    const Shape out(loop.extents.begin(),
+                    loop.extents.begin() + static_cast<int64_t>(loop.out_rank));
+    if (element_count(out) > 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Schedule schedule_of(const Workload& workload, const Structure& structure) {
+  const size_t count = workload.stages.size();
+  Schedule schedule;
+  schedule.fates.resize(count);
+
+  std::vector<bool> may_inline(count);
+  for (size_t s = 0; s < count; ++s) {
+    may_inline[s] = structure.of(s).place == Place::anywhere;
+    schedule.fates[s].inlined = true;
+  }
+  std::vector<size_t> left;  // for each stage that is left: which of the given ones it is
+  const Workload fewer = inlined(workload, may_inline, left);
+  std::vector<bool> may_contract;
+  for (const size_t s : left) {
+    schedule.fates[s].inlined = false;
+    may_contract.push_back(structure.of(s).product);
+  }
+  Prepared ready = prepared(fewer, may_contract);
+  schedule.workload = std::move(ready.workload);
+  std::vector<bool> alone = ready.contracts;
+  for (size_t s = 0; s < alone.size(); ++s) {
+    const size_t given = left[ready.origins[s]];
+    if (ready.contracts[s]) schedule.fates[given].product = true;
+    if (structure.of(given).place == Place::root) alone[s] = true;
+  }
+
+  for (const Group& group : groups_of(schedule.workload, alone)) {
+    const size_t first = group.stages[0];
+    if (ready.contracts[first]) {
+      const Stage& stage = schedule.workload.stages[first];
+      schedule.items.emplace_back(
+          ProductItem{first, product_shape(schedule.workload, stage, *contraction_of(stage))});
+      continue;
+    }
+    for (const size_t s : group.stages) {
+      if (group.stages.size() > 1) schedule.fates[left[ready.origins[s]]].shared = true;
+    }
+    for (Nest& nest : lower(schedule.workload, group)) {
+      if (!is_empty(nest)) schedule.items.emplace_back(std::move(nest));
+    }
+  }
+  return schedule;
+}
+
+bool has_open_outer(const Nest& nest) { return nest.loops.size() == 1 && nest.outer.empty(); }
+
+Policy default_policy(const Schedule& schedule, const Structure& structure, const Device& device) {
+  Policy policy{.structure = structure, .items = {}};
+  for (const Item& item : schedule.items) {
+    if (const auto* nest = std::get_if<Nest>(&item)) {
+      policy.items.emplace_back(choose_loops(*nest, device));
+    } else {
+      policy.items.emplace_back(default_product(std::get<ProductItem>(item).shape, device));
+    }
+  }
+  return policy;
+}
+
+Policy default_policy(const Workload& workload, const Device& device) {
+  return default_policy(schedule_of(workload, {}), {}, device);
+}
+
+Nest decided(Nest nest, const NestPolicy& policy) {
+  for (size_t i = 0; i < nest.loops.size(); ++i) nest.loops[i].policy = policy.loops[i];
+  if (has_open_outer(nest)) {
+    const Shape& extents = nest.loops[0].extents;
+    nest.outer.assign(extents.begin(), extents.begin() + policy.outer);
+  }
+  return nest;
+}
+
+}  // namespace aoe

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "device/device.h"
+#include "policy/nest.h"
+#include "policy/product_defaults.h"
+
+namespace aoe {
+
+// A contraction that runs as products of matrices.
+struct ProductItem {
+  size_t stage = 0;  // of the schedule's workload
+  ProductShape shape;
+};
+
+// What is decided about as one: a nest, or a contraction.
+using Item = std::variant<Nest, ProductItem>;
+
+// The same computation as a workload's, taken apart into what runs one after the other, with
+// nothing decided yet but its structure.
+struct Schedule {
+  Workload workload;
+  std::vector<Item> items;
+
+  // What became of each stage of the workload as it was given.
+  struct Fate {
+    bool inlined = false;
+    bool shared = false;  // its rows, with another stage
+    bool product = false;
+  };
+  std::vector<Fate> fates;
+};
+
+Schedule schedule_of(const Workload& workload, const Structure& structure);
+
+// What an analytic model of registers and caches decides, never a search.
+Policy default_policy(const Schedule& schedule, const Structure& structure, const Device& device);
+Policy default_policy(const Workload& workload, const Device& device);
+
+// The nest with everything decided. The policy must be a valid one for it.
+Nest decided(Nest nest, const NestPolicy& policy);
+// Whether the number of outer axes is open: a nest of several loops has those they share.
+bool has_open_outer(const Nest& nest);
+
+}  // namespace aoe

@@ -1,0 +1,358 @@
+#include "policy/space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "expr/text.h"
+#include "policy/validate.h"
+
+namespace aoe {
+namespace {
+
+// The structures of one workload that are kept at a time.
+constexpr size_t kKeptSchedules = 64;
+
+std::string_view name(Place place) {
+  return place == Place::root ? "root" : place == Place::rows ? "rows" : "anywhere";
+}
+
+// Sizes of blocks worth trying: all, its halves, and what the policies at hand have.
+std::vector<int64_t> block_sizes(int64_t all, int64_t unit, std::initializer_list<int64_t> more) {
+  constexpr int64_t kSmallest = 8;
+  std::vector<int64_t> sizes{all};
+  for (int64_t size = all / 2; size >= std::max(unit, kSmallest); size /= 2) {
+    sizes.push_back(size / unit * unit);
+  }
+  for (const int64_t size : more) {
+    if (size == all || (size > 0 && size < all && size % unit == 0)) sizes.push_back(size);
+  }
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+}  // namespace
+
+// One way through the decisions: builds a policy of what the chooser takes.
+class Space::Walk {
+ public:
+  Walk(const Space& space, const Policy& from, const Chooser& choose, std::vector<Decision>* seen)
+      : space_(space), from_(from), choose_(choose), seen_(seen) {}
+
+  Policy go() {
+    threads();
+    structure();
+    const Schedule& schedule = space_.schedule(policy_.structure);
+    const Policy standard = default_policy(schedule, policy_.structure, space_.device_);
+    // Items of another structure are other items: the default is where these start from.
+    const bool same = policy_.structure == from_.structure;
+    for (size_t i = 0; i < schedule.items.size(); ++i) {
+      place_ = fmt::format("item {}: ", i + 1);
+      const ItemPolicy& from = same ? from_.items[i] : standard.items[i];
+      if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
+        policy_.items.emplace_back(
+            loops(*nest, std::get<NestPolicy>(from), std::get<NestPolicy>(standard.items[i])));
+      } else {
+        policy_.items.emplace_back(product(std::get<ProductItem>(schedule.items[i]).shape,
+                                           std::get<ProductPolicy>(from),
+                                           std::get<ProductPolicy>(standard.items[i])));
+      }
+    }
+    return std::move(policy_);
+  }
+
+ private:
+  // One of the options; `wanted` or the nearest to it is what the policy at hand has.
+  template <typename T, typename Text>
+  T decide(std::string_view name, const std::vector<T>& options, T wanted, const Text& text) {
+    if (options.size() == 1) return options[0];
+    size_t nearest = 0;
+    for (size_t i = 1; i < options.size(); ++i) {
+      const auto distance = [&](size_t which) {
+        return std::abs(static_cast<double>(options[which]) - static_cast<double>(wanted));
+      };
+      if (distance(i) < distance(nearest)) nearest = i;
+    }
+    const size_t chosen = choose_(count_++, options.size(), nearest);
+    if (seen_ != nullptr) {
+      Decision decision{place_ + std::string(name), {}, chosen};
+      for (const T& option : options) decision.options.push_back(text(option));
+      seen_->push_back(std::move(decision));
+    }
+    return options[chosen];
+  }
+  template <typename T>
+  T decide(std::string_view name, const std::vector<T>& options, T wanted) {
+    return decide(name, options, wanted, [](T option) { return std::to_string(option); });
+  }
+  bool decide(std::string_view name, bool wanted) {
+    return decide(name, std::vector<int>{0, 1}, wanted ? 1 : 0,
+                  [](int option) { return std::string(option != 0 ? "yes" : "no"); }) != 0;
+  }
+
+  void threads() {
+    std::vector<int> options{0};
+    for (int count = 1; count < space_.device_.cores; count *= 2) options.push_back(count);
+    policy_.threads = decide("threads", options, from_.threads);
+  }
+
+  void structure() {
+    const size_t count = space_.fates_.size();
+    policy_.structure.stages.resize(count);
+    for (size_t s = 0; s < count; ++s) {
+      const Schedule::Fate& fate = space_.fates_[s];
+      const StagePolicy from = from_.structure.of(s);
+      StagePolicy& stage = policy_.structure.stages[s];
+      place_ = fmt::format("stage {}: ", s);
+      std::vector<Place> places{Place::anywhere};
+      if (fate.inlined) places.push_back(Place::rows);
+      if (fate.inlined || fate.shared) places.push_back(Place::root);
+      stage.place = decide("place", places, from.place,
+                           [](Place option) { return std::string(name(option)); });
+      if (fate.product && !fate.inlined) stage.product = decide("product", from.product);
+    }
+  }
+
+  NestPolicy loops(const Nest& nest, const NestPolicy& from, const NestPolicy& standard) {
+    NestPolicy policy;
+    const std::string item = place_;
+    for (size_t i = 0; i < nest.loops.size(); ++i) {
+      if (nest.loops.size() > 1) place_ = fmt::format("{}loop {}: ", item, i + 1);
+      policy.loops.push_back(loop(nest, nest.loops[i], from.loops[i], standard.loops[i]));
+    }
+    place_ = item;
+    policy.outer = static_cast<int>(nest.outer.size());
+    if (has_open_outer(nest)) {
+      std::vector<int> options;
+      const int most = most_outer(nest.loops[0], policy.loops[0]);
+      for (int outer = 0; outer <= most; ++outer) options.push_back(outer);
+      policy.outer = decide("outer axes", options, from.outer);
+    }
+    return policy;
+  }
+
+  LoopPolicy loop(const Nest& nest, const Loop& loop, const LoopPolicy& from,
+                  const LoopPolicy& standard) {
+    const size_t outer = nest.outer.size();
+    const auto axis_text = [&](int axis) {
+      return axis < 0 ? std::string("none") : axis_name(axis, loop.out_rank);
+    };
+    LoopPolicy policy;
+    std::vector<int> axes{-1};
+    const int most = most_lanes(loop, space_.device_);
+    for (size_t axis = 0; axis < loop.extents.size() && most > 1; ++axis) {
+      if (may_be_vector_axis(loop, outer, axis)) axes.push_back(static_cast<int>(axis));
+    }
+    policy.vector_axis = decide("vector axis", axes, from.vector_axis, axis_text);
+    if (policy.vector_axis >= 0) vectors(policy, loop, from, standard, most);
+
+    axes = {-1};
+    for (size_t axis = 0; axis < loop.extents.size(); ++axis) {
+      if (may_be_block_axis(loop, outer, policy.vector_axis, axis)) {
+        axes.push_back(static_cast<int>(axis));
+      }
+    }
+    policy.block_axis = decide("block axis", axes, from.block_axis, axis_text);
+    if (policy.block_axis >= 0) block(policy, loop, from, standard);
+    LoopPolicy streaming = policy;
+    streaming.streaming = true;
+    if (may_stream(nest, loop, streaming, space_.device_)) {
+      policy.streaming = decide("stream", from.streaming);
+    }
+    return policy;
+  }
+
+  void vectors(LoopPolicy& policy, const Loop& loop, const LoopPolicy& from,
+               const LoopPolicy& standard, int most) {
+    const int64_t extent = loop.extents[static_cast<size_t>(policy.vector_axis)];
+    int lanes = most;
+    while (lanes > 2 && lanes / 2 >= extent) lanes /= 2;
+    std::vector<int> options{lanes};
+    if (lanes > 2) options.insert(options.begin(), lanes / 2);
+    policy.lanes = decide("lanes", options, from.vector_axis < 0 ? lanes : from.lanes);
+    options.clear();
+    for (int unroll = 1; unroll <= kMostUnroll / 2; unroll *= 2) options.push_back(unroll);
+    for (const int unroll : {from.unroll, standard.unroll}) {
+      if (std::find(options.begin(), options.end(), unroll) == options.end()) {
+        options.push_back(unroll);
+      }
+    }
+    std::erase_if(options, [&](int unroll) {
+      return unroll > 1 && (unroll - 1) * int64_t{policy.lanes} >= extent;
+    });
+    std::sort(options.begin(), options.end());
+    policy.unroll = decide("unroll", options, from.unroll);
+  }
+
+  void block(LoopPolicy& policy, const Loop& loop, const LoopPolicy& from,
+             const LoopPolicy& standard) {
+    const int64_t extent = loop.extents[static_cast<size_t>(policy.block_axis)];
+    std::vector<int> options;
+    for (int block = 2; block <= std::min<int64_t>(extent, kMostBlock); ++block) {
+      const bool regular = block <= 4 || block == 6 || block == 8 || block == policy.lanes;
+      if (!regular && block != from.block && block != standard.block) continue;
+      LoopPolicy tried = policy;
+      tried.block = block;
+      if (is_small_enough(loop, tried)) options.push_back(block);
+    }
+    if (options.empty()) policy.block_axis = -1;
+    else policy.block = decide("block", options, from.block);
+  }
+
+  ProductPolicy product(const ProductShape& shape, const ProductPolicy& from,
+                        const ProductPolicy& standard) {
+    ProductPolicy policy;
+    const int most = most_lanes(shape, space_.device_);
+    std::vector<int> options{most};
+    if (most > 2) options.insert(options.begin(), most / 2);
+    policy.lanes = decide("lanes", options, from.lanes);
+    const int registers = most_tile_registers(space_.device_);
+    options.clear();
+    for (int vectors = 1; vectors <= kMostTileVectors; ++vectors) {
+      const bool fits = 2 * vectors + 1 <= registers;
+      const bool needed = vectors == 1 || (vectors - 1) * int64_t{policy.lanes} < shape.columns;
+      if (fits && needed) options.push_back(vectors);
+    }
+    policy.vectors = decide("tile vectors", options, from.vectors);
+    options.clear();
+    for (int rows = 1; rows <= std::min<int64_t>(kMostTileRows, shape.rows); ++rows) {
+      if ((rows + 1) * policy.vectors + 1 <= registers) options.push_back(rows);
+    }
+    policy.rows = decide("tile rows", options, from.rows);
+    policy.depth = decide("block depth",
+                          block_sizes(shape.depth, shape.depth_step, {from.depth, standard.depth}),
+                          from.depth);
+    policy.columns = decide(
+        "block columns",
+        block_sizes(shape.columns, column_unit(shape, policy), {from.columns, standard.columns}),
+        from.columns);
+    policy.columns_first = decide("columns first", from.columns_first);
+    if (shape.right == Side::fixed) policy.prefetch = decide("prefetch", from.prefetch);
+    policy.streaming = decide("stream", from.streaming);
+    return policy;
+  }
+
+  const Space& space_;
+  const Policy& from_;
+  const Chooser& choose_;
+  std::vector<Decision>* seen_;
+  std::string place_;
+  size_t count_ = 0;
+  Policy policy_;
+};
+
+Space::Space(std::shared_ptr<const Workload> workload, const Device& device)
+    : workload_(std::move(workload)), device_(device) {
+  Structure structure;
+  structure.stages.resize(workload_->stages.size());
+  const Schedule& first = schedule(structure);
+  fates_ = first.fates;
+  standard_ = default_policy(first, structure, device_);
+}
+
+const Schedule& Space::schedule(const Structure& structure) const {
+  for (const auto& [known, schedule] : schedules_) {
+    if (known == structure) return *schedule;
+  }
+  if (schedules_.size() >= kKeptSchedules) schedules_.erase(schedules_.begin() + 1);
+  schedules_.emplace_back(structure,
+                          std::make_unique<Schedule>(schedule_of(*workload_, structure)));
+  return *schedules_.back().second;
+}
+
+Policy Space::walk(const Policy& from, const Chooser& choose, std::vector<Decision>* seen) const {
+  return Walk(*this, from, choose, seen).go();
+}
+
+Policy Space::sample(Random& random) const {
+  return walk(
+      standard_,
+      [&](size_t, size_t count, size_t) {
+        return std::uniform_int_distribution<size_t>(0, count - 1)(random);
+      },
+      nullptr);
+}
+
+std::vector<Decision> Space::decisions(const Policy& policy) const {
+  std::vector<Decision> seen;
+  walk(policy, [](size_t, size_t, size_t wanted) { return wanted; }, &seen);
+  return seen;
+}
+
+Policy Space::with(const Policy& policy, size_t decision, size_t option) const {
+  return walk(
+      policy,
+      [&](size_t which, size_t count, size_t wanted) {
+        return which == decision ? std::min(option, count - 1) : wanted;
+      },
+      nullptr);
+}
+
+std::vector<Policy> Space::neighbours(const Policy& policy) const {
+  std::vector<Policy> found;
+  const std::vector<Decision> chain = decisions(policy);
+  for (size_t d = 0; d < chain.size(); ++d) {
+    for (size_t option = 0; option < chain[d].options.size(); ++option) {
+      if (option == chain[d].chosen) continue;
+      Policy other = with(policy, d, option);
+      if (other != policy && std::find(found.begin(), found.end(), other) == found.end()) {
+        found.push_back(std::move(other));
+      }
+    }
+  }
+  return found;
+}
+
+Policy Space::mutate(const Policy& policy, Random& random) const {
+  const std::vector<Decision> chain = decisions(policy);
+  if (chain.empty()) return policy;
+  const auto below = [&](size_t count) {
+    return std::uniform_int_distribution<size_t>(0, count - 1)(random);
+  };
+  const size_t decision = below(chain.size());
+  const size_t other = below(chain[decision].options.size() - 1);
+  return with(policy, decision, other + (other >= chain[decision].chosen ? 1 : 0));
+}
+
+Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const {
+  const auto coin = [&] { return (random() & 1) != 0; };
+  if (a.structure != b.structure) return coin() ? a : b;
+  Policy child = a;
+  if (coin()) child.threads = b.threads;
+  for (size_t i = 0; i < child.items.size(); ++i) {
+    if (auto* nest = std::get_if<NestPolicy>(&child.items[i])) {
+      // A loop's decisions hang together; loops are taken whole, with the outer axes of the first.
+      const auto& other = std::get<NestPolicy>(b.items[i]);
+      for (size_t k = 0; k < nest->loops.size(); ++k) {
+        if (!coin()) continue;
+        nest->loops[k] = other.loops[k];
+        if (k == 0) nest->outer = other.outer;
+      }
+      continue;
+    }
+    auto& product = std::get<ProductPolicy>(child.items[i]);
+    const auto& other = std::get<ProductPolicy>(b.items[i]);
+    if (coin()) product.lanes = other.lanes;
+    if (coin()) product.vectors = other.vectors;
+    if (coin()) product.rows = other.rows;
+    if (coin()) product.depth = other.depth;
+    if (coin()) product.columns = other.columns;
+    if (coin()) product.columns_first = other.columns_first;
+    if (coin()) product.prefetch = other.prefetch;
+    if (coin()) product.streaming = other.streaming;
+  }
+  // What the parents' parts do not allow together becomes the nearest that is allowed.
+  return walk(child, [](size_t, size_t, size_t wanted) { return wanted; }, nullptr);
+}
+
+double Space::size() const {
+  double size = 1;
+  for (const Decision& decision : decisions(standard_)) {
+    size *= static_cast<double>(decision.options.size());
+  }
+  return size;
+}
+
+}  // namespace aoe

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "policy/schedule.h"
+
+namespace aoe {
+
+using Random = std::mt19937_64;
+
+// One decision of a policy: what it is about, its options in words, and which of them is taken.
+struct Decision {
+  std::string name;  // "item 1: tile rows"
+  std::vector<std::string> options;
+  size_t chosen = 0;
+};
+
+// What may vary for a workload on a device: the policies that search goes through. Every policy it
+// gives is valid. Decisions come in one order; the options of each are those that the ones before
+// it leave. Not for several threads at once.
+class Space {
+ public:
+  Space(std::shared_ptr<const Workload> workload, const Device& device);
+
+  const Policy& standard() const { return standard_; }  // the default policy
+  Policy sample(Random& random) const;
+
+  // The policy as its chain of decisions, for tree search.
+  std::vector<Decision> decisions(const Policy& policy) const;
+  // The policy with one decision taken anew. Those after it stay where they still can, and are the
+  // nearest that can be otherwise.
+  Policy with(const Policy& policy, size_t decision, size_t option) const;
+
+  // Every policy that differs in one decision (and what must follow from it).
+  std::vector<Policy> neighbours(const Policy& policy) const;
+  // One decision changed at random.
+  Policy mutate(const Policy& policy, Random& random) const;
+  // Each decision from the one or the other.
+  Policy crossover(const Policy& a, const Policy& b, Random& random) const;
+
+  // Roughly how many policies there are, counted along the default's decisions.
+  double size() const;
+
+  const Schedule& schedule(const Structure& structure) const;
+
+ private:
+  // Takes one of `count` options; `wanted` is the one closest to the policy it starts from.
+  using Chooser = std::function<size_t(size_t decision, size_t count, size_t wanted)>;
+  class Walk;
+
+  Policy walk(const Policy& from, const Chooser& choose, std::vector<Decision>* seen) const;
+
+  std::shared_ptr<const Workload> workload_;
+  Device device_;
+  std::vector<Schedule::Fate> fates_;  // by the default structure: what a stage can be kept from
+  Policy standard_;
+  // Schedules by the text of their structure; there are few, and making one costs a millisecond.
+  mutable std::vector<std::pair<Structure, std::unique_ptr<Schedule>>> schedules_;
+};
+
+}  // namespace aoe
