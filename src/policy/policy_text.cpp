@@ -122,7 +122,7 @@ class PolicyParser {
     if (first != "rows" && first != "columns")
       fail_at_word("'rows' or 'columns' is expected", first);
     p.columns_first = first == "columns";
-    if (!at_line_end()) {
+    while (!at_line_end()) {
       const std::string_view word = name("'prefetch', 'stream' or the end of the line");
       if (word == "prefetch") p.prefetch = true;
       else if (word == "stream") p.streaming = true;
