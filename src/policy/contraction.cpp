@@ -57,8 +57,8 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
   for (size_t axis = stage.axes.size(); axis < extents.size(); ++axis) {
     if (extents[axis] == 1) continue;
     if (!in_left[axis] || !in_right[axis]) return std::nullopt;
+    c.depth.push_back(axis);
   }
-  for (size_t axis = stage.axes.size(); axis < extents.size(); ++axis) c.depth.push_back(axis);
 
   // The last output axis that is one belongs to the columns: turn the factors so that it does.
   size_t last = stage.axes.size();
@@ -81,6 +81,7 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
     --first_row;
   }
   for (size_t axis = 0; axis < stage.axes.size(); ++axis) {
+    if (extents[axis] == 1) continue;
     if (axis >= first_column) c.columns.push_back(axis);
     else if (axis >= first_row) c.rows.push_back(axis);
     else c.outer.push_back(axis);

@@ -109,6 +109,7 @@ class LoopChoice {
     int best = -1;
     double best_cost = 1e9;
     for (size_t i = loop_.extents.size(); i-- > outer_;) {
+      if (static_cast<int>(i) == nest_.ranged_axis) continue;
       const bool last_reduced = i + 1 == loop_.extents.size() && loop_.is_reduced(i);
       if (loop_.extents[i] < 2 || (loop_.is_reduced(i) && !last_reduced)) continue;
       // A reduction over lanes pays for folding them.
@@ -170,6 +171,7 @@ class LoopChoice {
       if (across == 0 || across == 1) continue;
       for (size_t axis = outer_; axis < loop_.out_rank; ++axis) {
         if (axis == vector || stride(load, axis) != 1) continue;
+        if (static_cast<int>(axis) == nest_.ranged_axis) continue;
         if (loop_.extents[axis] < policy.lanes) continue;
         policy.block_axis = static_cast<int>(axis);
         policy.block = policy.lanes;
