@@ -320,11 +320,20 @@ class LoopEmitter {
     return result;
   }
 
+  // Lanes of a vector from `first` on; one alone is a scalar, as everywhere.
+  llvm::Value* part_of(llvm::Value* vector, int first, int width) {
+    if (width == 1) {
+      return function_.ir().CreateExtractElement(vector, static_cast<uint64_t>(first));
+    }
+    std::vector<int> lanes(static_cast<size_t>(width));
+    std::iota(lanes.begin(), lanes.end(), first);
+    return function_.ir().CreateShuffleVector(vector, lanes);
+  }
+
   // From `unroll` vectors for each block to one scalar tuple.
   void fold_lanes(Carried& accumulators, int blocks) {
     const size_t n = components();
     const auto unroll = static_cast<size_t>(policy_.unroll);
-    llvm::IRBuilder<>& ir = function_.ir();
     Carried folded;
     for (size_t block = 0; block < static_cast<size_t>(blocks); ++block) {
       const auto tuple_at = [&](size_t vector) {
@@ -339,19 +348,13 @@ class LoopEmitter {
         tuple = combined(args, lanes());
       }
       for (int width = lanes() / 2; width >= 1; width /= 2) {
-        std::vector<int> low(static_cast<size_t>(width));
-        std::vector<int> high(static_cast<size_t>(width));
-        std::iota(low.begin(), low.end(), 0);
-        std::iota(high.begin(), high.end(), width);
         std::vector<llvm::Value*> args;
-        for (llvm::Value* value : tuple) args.push_back(ir.CreateShuffleVector(value, low));
-        for (llvm::Value* value : tuple) args.push_back(ir.CreateShuffleVector(value, high));
+        for (const int first : {0, width}) {
+          for (llvm::Value* value : tuple) args.push_back(part_of(value, first, width));
+        }
         tuple = combined(args, width);
       }
-      for (llvm::Value* value : tuple) {
-        const bool vector = value->getType()->isVectorTy();
-        folded.push_back(vector ? ir.CreateExtractElement(value, uint64_t{0}) : value);
-      }
+      folded.insert(folded.end(), tuple.begin(), tuple.end());
     }
     accumulators = std::move(folded);
   }

@@ -234,8 +234,14 @@ class GroupLowering {
     axes.insert(axes.end(), index.begin(), index.end());
     std::vector<int> met(loop.extents.size());
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i]->op == ExprOp::axis) ++met[static_cast<size_t>(axes[i]->id)];
-      else if (before.extents[i] != 1) return false;
+      if (axes[i]->op != ExprOp::axis) {
+        if (before.extents[i] != 1) return false;
+        continue;
+      }
+      const auto axis = static_cast<size_t>(axes[i]->id);
+      // One side of a select may be loaded from less than the whole loop.
+      if (before.extents[i] != loop.extents[axis]) return false;
+      ++met[axis];
     }
     for (size_t i = 0; i < met.size(); ++i) {
       if (met[i] != (loop.extents[i] == 1 ? met[i] : 1)) return false;

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace aoe {
+
+// What is tried with one seed: a random workload, a random valid policy, an instruction set of this
+// machine, one or two threads, and inputs and outputs that lie against memory nobody may touch.
+
+// Before a pair runs, `announce` is told the workload's and the policy's text: code that leaves its
+// buffers ends the process.
+using Announce = void (*)(uint64_t seed, const std::string& text);
+
+// What is wrong with the pair of this seed, with both texts; nothing if all is well.
+std::optional<std::string> failure_of_pair(uint64_t seed, Announce announce = nullptr);
+
+}  // namespace aoe

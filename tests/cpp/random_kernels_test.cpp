@@ -1,0 +1,26 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/cpp/random_kernels.h"
+
+namespace aoe {
+namespace {
+
+// Several tests, so that they share the cores; `make campaign` runs as many pairs as one likes.
+class RandomKernels : public testing::TestWithParam<int> {};
+
+TEST_P(RandomKernels, AgreeWithTheReference) {
+  constexpr uint64_t kPairs = 75;
+  const auto first = static_cast<uint64_t>(GetParam()) * kPairs;
+  for (uint64_t seed = first; seed < first + kPairs; ++seed) {
+    const auto failure = failure_of_pair(seed, [](uint64_t which, const std::string&) {
+      RecordProperty("seed", static_cast<int>(which));
+    });
+    if (failure) ADD_FAILURE() << *failure;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, RandomKernels, testing::Range(0, 4));
+
+}  // namespace
+}  // namespace aoe

@@ -1,0 +1,82 @@
+// Compares random kernels with the reference: kernel_campaign [PAIRS [FIRST_SEED]]. Pairs run in a
+// child process, so that one that crashes is reported and the others go on. Prints each failing
+// pair as text, and exits with 1 if there is one.
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/cpp/random_kernels.h"
+
+namespace {
+
+// What the child is at, where its parent can read it.
+struct Progress {
+  uint64_t seed;
+  uint64_t failures;
+  char text[1 << 16];
+};
+Progress* progress = nullptr;
+
+// Minutes for one pair are a hang.
+constexpr unsigned kMostSeconds = 60;
+
+void announce(uint64_t seed, const std::string& text) {
+  alarm(kMostSeconds);
+  progress->seed = seed;
+  std::snprintf(progress->text, sizeof progress->text, "%s", text.c_str());
+}
+
+void run_pairs(uint64_t first, uint64_t last) {
+  for (uint64_t seed = first; seed < last; ++seed) {
+    if (const auto failure = aoe::failure_of_pair(seed, announce)) {
+      ++progress->failures;
+      fmt::print("--- {}\n", *failure);
+    }
+    std::fflush(stdout);
+  }
+}
+
+// Runs from `first` on; gives the first seed that is left.
+uint64_t run_in_child(uint64_t first, uint64_t last) {
+  progress->seed = first;
+  const pid_t child = fork();
+  if (child == 0) {
+    run_pairs(first, last);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return last;
+  ++progress->failures;
+  fmt::print("--- {}{}\n", progress->text,
+             WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "ended the process");
+  return progress->seed + 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const uint64_t pairs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000;
+  const uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
+  // New processes now and then: the memory of thousands of kernels comes back.
+  constexpr uint64_t kEach = 500;
+  progress = static_cast<Progress*>(
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  if (progress == MAP_FAILED) return 2;
+  const auto start = std::chrono::steady_clock::now();
+  for (uint64_t at = first; at < first + pairs;) {
+    at = run_in_child(at, std::min(at + kEach, first + pairs));
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    fmt::print(stderr, "{} pairs in {:.0f} s, {} failed\n", at - first, seconds,
+               progress->failures);
+  }
+  return progress->failures == 0 ? 0 : 1;
+}
