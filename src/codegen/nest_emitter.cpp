@@ -78,7 +78,7 @@ class LoopEmitter {
 
   void output_loops(std::vector<AxisAt>& at, size_t axis, Carried& none) {
     if (axis == loop_.out_rank) {
-      block_loops(at);
+      core_loops(at);
       return;
     }
     if (is_vector(axis) || is_block(axis)) {
@@ -93,9 +93,30 @@ class LoopEmitter {
     else function_.loop(loop_.extents[axis], 1, none, body);
   }
 
-  void block_loops(std::vector<AxisAt>& at) {
+  // Blocks of rows around vectors; where a block is turned in registers, vectors around blocks, so
+  // that what is read lies in the same few rows for as long as possible.
+  void core_loops(std::vector<AxisAt>& at) {
+    if (transposes()) {
+      vector_loops(at, [&](const Body& vectors) {
+        block_loops(at, [&](int blocks) { body(at, with_blocks(vectors, blocks)); });
+      });
+    } else {
+      block_loops(at, [&](int blocks) {
+        vector_loops(at, [&](const Body& vectors) { body(at, with_blocks(vectors, blocks)); });
+      });
+    }
+  }
+
+  static Body with_blocks(Body body, int blocks) {
+    body.blocks = blocks;
+    return body;
+  }
+
+  bool transposes() const { return policy_.block == policy_.lanes && policy_.lanes > 1; }
+
+  void block_loops(std::vector<AxisAt>& at, const std::function<void(int)>& inside) {
     if (policy_.block_axis < 0) {
-      vector_loops(at, 1);
+      inside(1);
       return;
     }
     const auto axis = static_cast<size_t>(policy_.block_axis);
@@ -104,32 +125,32 @@ class LoopEmitter {
     Carried none;
     function_.loop(whole, policy_.block, none, [&](llvm::Value* i) {
       at[axis] = {.base = i};
-      vector_loops(at, policy_.block);
+      inside(policy_.block);
     });
-    const bool transposes = policy_.block == policy_.lanes && policy_.lanes > 1;
-    if (transposes && extent - whole > 1) {
+    if (whole == extent) return;
+    if (transposes()) {
       function_.loop(function_.index(whole), function_.index(extent), 1, none,
                      [&](llvm::Value* i) {
                        at[axis] = {.base = i};
-                       vector_loops(at, 1);
+                       inside(1);
                      });
-    } else if (whole < extent) {
+    } else {
       at[axis] = {.offset = whole};
-      vector_loops(at, static_cast<int>(extent - whole));
+      inside(static_cast<int>(extent - whole));
     }
   }
 
-  void vector_loops(std::vector<AxisAt>& at, int blocks) {
+  void vector_loops(std::vector<AxisAt>& at, const std::function<void(const Body&)>& inside) {
     if (policy_.vector_axis < 0 || reduces_lanes()) {
-      body(at, {.blocks = blocks, .vectors = 1, .valid_last = 1});
+      inside({.blocks = 1, .vectors = 1, .valid_last = 1});
       return;
     }
     const auto axis = static_cast<size_t>(policy_.vector_axis);
-    each_vectors(loop_.extents[axis], no_carried_, [&](llvm::Value* base, int64_t offset, Body b) {
-      at[axis] = {.base = base, .offset = offset, .lanes = true};
-      b.blocks = blocks;
-      body(at, b);
-    });
+    each_vectors(loop_.extents[axis], no_carried_,
+                 [&](llvm::Value* base, int64_t offset, const Body& vectors) {
+                   at[axis] = {.base = base, .offset = offset, .lanes = true};
+                   inside(vectors);
+                 });
   }
 
   // Covers an extent with vectors, `unroll` at a time; the last may be a partial one.
@@ -259,12 +280,7 @@ class LoopEmitter {
   void combine_element(Point& point, llvm::Value** own) {
     const size_t n = components();
     llvm::IRBuilder<>& ir = function_.ir();
-    llvm::Value* mask = nullptr;
-    if (reduces_lanes() && point.valid < point.lanes) {
-      std::vector<llvm::Constant*> bits;
-      for (int i = 0; i < point.lanes; ++i) bits.push_back(ir.getInt1(i < point.valid));
-      mask = llvm::ConstantVector::get(bits);
-    }
+    llvm::Value* mask = reduces_lanes() ? points_.tail_mask(point) : nullptr;
     std::vector<llvm::Value*> next;
     if (multiplies_and_adds()) {
       const Expr& element = loop_.elements[0];
@@ -367,9 +383,11 @@ class LoopEmitter {
     if (!loop_.reducer) turn_transposed_loads(body, points);
     // All values before all stores: what several points load is then loaded once.
     std::vector<std::vector<llvm::Value*>> values;
+    std::vector<Expr> wanted;
+    for (const Expr& result : loop_.results) wanted.push_back(without_repeated_division(result));
     for (Point& point : points) {
       values.emplace_back();
-      for (const Expr& result : loop_.results) {
+      for (const Expr& result : wanted) {
         values.back().push_back(points_.value(result, point, loop_.extents));
       }
     }
@@ -378,6 +396,18 @@ class LoopEmitter {
         points_.store(loop_.stores[i], values[p][i], points[p], policy_.streaming);
       }
     }
+  }
+
+  // A result that is divided by the same number in all lanes is multiplied by its inverse, which is
+  // found once. The last digit may differ: no more than a result may, too much for what is rounded
+  // to an integer afterwards.
+  Expr without_repeated_division(const Expr& result) const {
+    if (result->op != ExprOp::div || result.dtype() != DType::f32 || policy_.vector_axis < 0 ||
+        depends_on_axis(result->operands[1], policy_.vector_axis) ||
+        any_node(result->operands[1], [](const Expr& e) { return e->op == ExprOp::arg; })) {
+      return result;
+    }
+    return result->operands[0] * (1 / result->operands[1]);
   }
 
   // Loads that are contiguous along the block axis, and not along the vector axis.
@@ -460,12 +490,16 @@ void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
 
   Elements elements(ir, device);
   PointEmitter points(function, elements, nest, bases);
-  Carried none;
-  function.loop(first, last, 1, none, [&](llvm::Value* count) {
-    const std::vector<AxisAt> at = outer_positions(function, nest.outer, count);
+  const auto emit_loops = [&](bool once, const std::vector<AxisAt>& at) {
     for (const Loop& loop : nest.loops) {
+      if (loop.once != once) continue;
       LoopEmitter(function, elements, points, device, loop).emit(at, nest.ranged_axis, range);
     }
+  };
+  emit_loops(true, std::vector<AxisAt>(nest.outer.size()));
+  Carried none;
+  function.loop(first, last, 1, none, [&](llvm::Value* count) {
+    emit_loops(false, outer_positions(function, nest.outer, count));
   });
 
   llvm::Value* failed = ir.getInt32(0);

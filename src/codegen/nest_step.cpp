@@ -6,9 +6,6 @@
 #include "codegen/jit.h"
 #include "codegen/nest_emitter.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace aoe {
 namespace {
@@ -25,13 +22,6 @@ int64_t iterations(const Nest& nest) {
 Nest without_streaming(Nest nest) {
   for (Loop& loop : nest.loops) loop.policy.streaming = false;
   return nest;
-}
-
-// Other threads see plain stores in order, but those past the caches only after a fence.
-void finish_streaming() {
-#if defined(__x86_64__)
-  _mm_sfence();
-#endif
 }
 
 class NestStep : public Kernel::Step {
@@ -57,7 +47,7 @@ class NestStep : public Kernel::Step {
                [&](int64_t first, int64_t last, void* rows) {
                  const int64_t range[] = {first, last};
                  if (function(buffers.data(), range, rows) != 0) failed = 1;
-                 if (past_caches) finish_streaming();
+
                });
     return failed == 0;
   }

@@ -90,11 +90,14 @@ llvm::Value* PointEmitter::position(const AxisAt& axis, int lanes) {
                        llvm::ConstantVector::get(steps), "", false, true);
 }
 
-llvm::Value* PointEmitter::tail_mask(const Point& point) {
-  if (point.valid == point.lanes) return nullptr;
+llvm::Value* PointEmitter::first_lanes(int count, int lanes) {
   std::vector<llvm::Constant*> bits;
-  for (int i = 0; i < point.lanes; ++i) bits.push_back(ir_.getInt1(i < point.valid));
+  for (int i = 0; i < lanes; ++i) bits.push_back(ir_.getInt1(i < count));
   return llvm::ConstantVector::get(bits);
+}
+
+llvm::Value* PointEmitter::tail_mask(const Point& point) {
+  return point.valid == point.lanes ? nullptr : first_lanes(point.valid, point.lanes);
 }
 
 llvm::Value* PointEmitter::both(llvm::Value* a, llvm::Value* b) {
@@ -262,9 +265,9 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
     return result;
   }
   const bool picked = at.lane_stride > 1 && at.lane_stride <= kPickedStride;
-  if (picked && mask == nullptr && point.valid == point.lanes) {
+  if (picked && mask == nullptr) {
     llvm::Value* from = pointer(buffer, id, at);
-    access(id, [&] { result = strided(buffer, at, from, point.lanes); });
+    access(id, [&] { result = strided(buffer, at, from, point); });
     return result;
   }
   std::vector<llvm::Constant*> steps;
@@ -280,24 +283,26 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
 
 // Whole vectors that cover the strided elements and not one more, picked apart.
 llvm::Value* PointEmitter::strided(const NestBuffer& buffer, const Linear& at,
-                                   llvm::Value* pointer, int lanes) {
+                                   llvm::Value* pointer, const Point& point) {
   const int64_t stride = at.lane_stride;
   const int64_t bytes = info(buffer.dtype).bytes;
-  const int64_t covered = (lanes - 1) * stride + 1;
+  const int lanes = point.lanes;
+  const int64_t covered = (point.valid - 1) * stride + 1;
   llvm::Value* result = nullptr;
   std::vector<int> pick(static_cast<size_t>(lanes), 0);
   for (int i = 0; i < lanes; ++i) pick[static_cast<size_t>(i)] = i;
   int done = 0;
-  while (done < lanes) {
+  while (done < point.valid) {
     // The vector starts at the next element, or ends with the last one.
-    const int64_t start = std::min(done * stride, covered - lanes);
+    const int64_t start = std::max<int64_t>(0, std::min(done * stride, covered - lanes));
     llvm::Value* part =
-        elements_.load(buffer.dtype, function_.element(pointer, start, bytes), lanes);
+        elements_.load(buffer.dtype, function_.element(pointer, start, bytes), lanes,
+                       covered < lanes ? first_lanes(static_cast<int>(covered), lanes) : nullptr);
     std::vector<int> order(static_cast<size_t>(lanes));
     int next = done;
     for (int i = 0; i < lanes; ++i) {
       const int64_t here = i * stride - start;
-      const bool from_part = i >= done && here < lanes;
+      const bool from_part = i >= done && i < point.valid && here < lanes;
       if (from_part) next = i + 1;
       order[static_cast<size_t>(i)] = from_part ? static_cast<int>(lanes + here) : i;
     }

@@ -52,6 +52,9 @@ class PointEmitter {
   // Distance in memory between neighbours along an axis, if the load is one linear offset.
   std::optional<int64_t> stride_along(const Expr& load, size_t axis, const Shape& extents);
 
+  // True in the lanes that exist; null if all do.
+  llvm::Value* tail_mask(const Point& point);
+
   // Not 0 once an index was out of range; null if no load needed a check.
   llvm::Value* failure_slot() const { return failure_; }
 
@@ -68,7 +71,8 @@ class PointEmitter {
   llvm::Value* load(const Expr& load, Point& point, llvm::Value* guard);
   llvm::Value* loaded(const NestBuffer& buffer, size_t id, const Linear& at, Point& point,
                       llvm::Value* mask, llvm::Value* outside);
-  llvm::Value* strided(const NestBuffer& buffer, const Linear& at, llvm::Value* pointer, int lanes);
+  llvm::Value* strided(const NestBuffer& buffer, const Linear& at, llvm::Value* pointer,
+                       const Point& point);
   llvm::Value* gathered(const NestBuffer& buffer, size_t id, llvm::Value* offsets, Point& point,
                         llvm::Value* mask, llvm::Value* outside);
   llvm::Value* select(const Expr& expr, Point& point, llvm::Value* guard);
@@ -79,8 +83,8 @@ class PointEmitter {
   void access(size_t buffer, const std::function<void()>& emit) {
     function_.accessing(nest_.memory_of(buffer), emit);
   }
+  llvm::Value* first_lanes(int count, int lanes);
   llvm::Value* both(llvm::Value* a, llvm::Value* b);
-  llvm::Value* tail_mask(const Point& point);
   void check(llvm::Value* inside, llvm::Value* wanted, Point& point);
 
   FunctionBuilder& function_;

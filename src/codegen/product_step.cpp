@@ -107,11 +107,12 @@ class ProductStep : public Kernel::Step {
     };
     std::string text = fmt::format(
         "product {} x {} rows x {} columns x {} deep, {}\n  left {}, right {}\n"
-        "  tiles of {} rows x {} vectors of {}, blocks of {} columns x {} deep, {} first{}\n",
+        "  tiles of {} rows x {} vectors of {}, blocks of {} columns x {} deep, {} first{}{}\n",
         shape_.outer, shape_.rows, shape_.columns, shape_.depth, info(shape_.dtype).brief,
         side(shape_.left), side(shape_.right), policy_.rows, policy_.vectors, policy_.lanes,
         policy_.columns, policy_.depth, policy_.columns_first ? "columns" : "rows",
-        policy_.prefetch ? ", next columns prefetched" : "");
+        policy_.prefetch ? ", next columns prefetched" : "",
+        policy_.streaming ? ", past the caches" : "");
     if (shape_.right == Side::packed) text += to_string(packing_);
     return text + to_string(tile_) + "\n";
   }
@@ -164,7 +165,7 @@ class ProductStep : public Kernel::Step {
     copy.outputs = {static_cast<int>(only.values.size()) - 1};
     only.outputs = copy.outputs;
     only.stages = {std::move(copy)};
-    return Evaluator(std::make_shared<const Workload>(std::move(only)))
+    return Kernel(std::make_shared<const Workload>(std::move(only)), device_)
         .run(inputs, device_.cores)[0];
   }
 
@@ -282,6 +283,18 @@ class ProductStep : public Kernel::Step {
     }
   }
 
+  std::shared_ptr<const Code> compiled(const Tile& tile) const {
+    return compile(to_string(tile), device_,
+                   [&](llvm::Module& module) { emit_tile(module, tile, device_); });
+  }
+
+  // Results may go past the caches if every vector of them is aligned, given that the first is.
+  bool streams() const {
+    const int64_t vector = int64_t{policy_.lanes} * info(tile_.out_dtype).bytes;
+    return policy_.streaming && vector == device_.vector_bytes &&
+           shape_.columns % policy_.lanes == 0 && policy_.columns % policy_.lanes == 0;
+  }
+
   Tile tile_of(int rows, int vectors, bool partial) const {
     Tile tile = tile_;
     tile.rows = rows;
@@ -297,9 +310,11 @@ class ProductStep : public Kernel::Step {
         for (const int rows : {tiles_.height(0), tiles_.height(tiles_.count - 1)}) {
           auto& code = codes_[{rows, vectors, partial != 0}];
           if (code) continue;
-          const Tile tile = tile_of(rows, vectors, partial != 0);
-          code = compile(to_string(tile), device_,
-                         [&](llvm::Module& module) { emit_tile(module, tile, device_); });
+          Tile tile = tile_of(rows, vectors, partial != 0);
+          code = compiled(tile);
+          if (!streams()) continue;
+          tile.streaming = true;
+          streaming_codes_[{rows, vectors, partial != 0}] = compiled(tile);
         }
       });
     }
@@ -379,6 +394,8 @@ class ProductStep : public Kernel::Step {
     auto* out = static_cast<std::byte*>(
                     run.values[static_cast<size_t>(workload_.storage(stage_.outputs[0]))]) +
                 (outer * shape_.rows * shape_.columns + column) * out_bytes;
+    const bool aligned = reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(device_.vector_bytes) == 0;
+    const Codes& codes = aligned && streams() ? streaming_codes_ : codes_;
     std::byte* sums = scratch + packed_bytes();
     std::vector<const std::byte*> operands;
     for (const Source& operand : operands_) {
@@ -422,7 +439,7 @@ class ProductStep : public Kernel::Step {
                           (shape_.depth * width_) * bytes_ + tile * share * call.depth;
           call.prefetch_step = share;
         }
-        codes_.at({height, vectors, partial != 0})->as<TileFunction>()(&call);
+        codes.at({height, vectors, partial != 0})->as<TileFunction>()(&call);
       };
       if (policy_.columns_first) {
         for_each_width(columns, [&](int64_t first, int vectors, int64_t partial) {
@@ -462,7 +479,9 @@ class ProductStep : public Kernel::Step {
   Nest packing_;
   std::shared_ptr<const Code> packing_code_;
   Tile tile_;
-  std::map<std::tuple<int, int, bool>, std::shared_ptr<const Code>> codes_;
+  using Codes = std::map<std::tuple<int, int, bool>, std::shared_ptr<const Code>>;
+  Codes codes_;
+  Codes streaming_codes_;
 };
 
 }  // namespace

@@ -34,6 +34,13 @@ class FlushDenormals {
 #endif
 };
 
+// Stores past the caches are seen by other threads only after this.
+void finish_streaming_stores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
 }  // namespace
 
 void share_work(int64_t count, int64_t grain, int threads, int64_t scratch_bytes,
@@ -46,6 +53,7 @@ void share_work(int64_t count, int64_t grain, int threads, int64_t scratch_bytes
     }
     const FlushDenormals flush;
     body(first, last, scratch.get());
+    finish_streaming_stores();
   };
   if (threads <= 1 || count <= grain) {
     if (count > 0) part(0, count);

@@ -24,6 +24,7 @@ struct Tile {
   bool packed_left = false;   // row by row for each depth, without gaps
   bool prefetch = false;      // the next block of the right side
   bool split = false;         // the depth comes in several calls
+  bool streaming = false;     // whole vectors of results go past the caches, and are aligned for it
   // Over arg(0), the sum, and loads numbered in the order of `operands`.
   Expr result;
   DType out_dtype = DType::f32;

@@ -211,7 +211,9 @@ class TileEmitter {
             result(tile_.result, sum(sums, row, vector), row, vector), tile_.lanes);
         llvm::Value* to = function_.element(at, int64_t{vector} * tile_.lanes, out_bytes);
         function_.accessing(
-            kOutputs, [&] { elements_.store(tile_.out_dtype, value, to, mask_of(vector)); });
+            kOutputs, [&] {
+              elements_.store(tile_.out_dtype, value, to, mask_of(vector), tile_.streaming);
+            });
       }
     }
   }
@@ -277,11 +279,11 @@ std::string to_string(const Tile& tile) {
     operands.push_back(
         fmt::format("{} {}", info(operand.dtype).brief, operand.by_column ? "columns" : "rows"));
   }
-  return fmt::format("tile {} {}x{} vectors of {}{}{}{}{}{} -> {} {} of ({})",
+  return fmt::format("tile {} {}x{} vectors of {}{}{}{}{}{}{} -> {} {} of ({})",
                      info(tile.dtype).brief, tile.rows, tile.vectors, tile.lanes,
                      tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
                      tile.packed_left ? " packed" : "", tile.prefetch ? " prefetch" : "",
-                     tile.split ? " split" : "", info(tile.out_dtype).brief,
+                     tile.split ? " split" : "", tile.streaming ? " past the caches" : "", info(tile.out_dtype).brief,
                      to_string(tile.result, 0), fmt::join(operands, ", "));
 }
 

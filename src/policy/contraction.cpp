@@ -57,8 +57,8 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
   for (size_t axis = stage.axes.size(); axis < extents.size(); ++axis) {
     if (extents[axis] == 1) continue;
     if (!in_left[axis] || !in_right[axis]) return std::nullopt;
+    c.depth.push_back(axis);
   }
-  for (size_t axis = stage.axes.size(); axis < extents.size(); ++axis) c.depth.push_back(axis);
 
   // The last output axis that is one belongs to the columns: turn the factors so that it does.
   size_t last = stage.axes.size();
@@ -81,6 +81,7 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
     --first_row;
   }
   for (size_t axis = 0; axis < stage.axes.size(); ++axis) {
+    if (extents[axis] == 1) continue;
     if (axis >= first_column) c.columns.push_back(axis);
     else if (axis >= first_row) c.rows.push_back(axis);
     else c.outer.push_back(axis);
@@ -137,6 +138,9 @@ namespace {
 constexpr int64_t kFewProducts = 1 << 14;
 constexpr int64_t kFewColumns = 8;
 constexpr int64_t kShallow = 4;
+// From here on a product is worth another pass over its result.
+constexpr int64_t kWorthReordering = 1 << 20;
+constexpr int64_t kDeepEnoughToReorder = 16;
 
 class Preparation {
  public:
@@ -149,7 +153,7 @@ class Preparation {
   Prepared prepare() {
     for (current_ = 0; current_ < from_.stages.size(); ++current_) {
       const Stage& stage = from_.stages[current_];
-      if (!may_[current_] || !add_contraction(stage)) add(stage, false);
+      if (!may_[current_] || (!add_contraction(stage) && !add_reordered(stage))) add(stage, false);
     }
     return std::move(result_);
   }
@@ -190,6 +194,56 @@ class Preparation {
     }
     stage.elements[0] = left * side;
     add_with_results(std::move(stage));
+    return true;
+  }
+
+  // Where the axes of the two sides alternate in the result, they are parted for the product, and
+  // brought into their places afterwards.
+  bool add_reordered(const Stage& stage) {
+    if (!stage.reducer || stage.results.size() != 1 || stage.elements[0]->op != ExprOp::mul) {
+      return false;
+    }
+    const Shape extents = stage.extents();
+    if (element_count(extents) < kWorthReordering ||
+        element_count(stage.reduce_axes) < kDeepEnoughToReorder) {
+      return false;
+    }
+    Expr left = stage.elements[0]->operands[0];
+    Expr right = stage.elements[0]->operands[1];
+    // Weights can be laid out for rows beforehand, so what is no weight gives the columns.
+    if (is_fixed(result_.workload, right)) std::swap(left, right);
+    const auto in_left = axes_in(left, extents.size());
+    const auto in_right = axes_in(right, extents.size());
+    std::vector<size_t> order;
+    for (const int group : {0, 1, 2}) {
+      for (size_t axis = 0; axis < stage.axes.size(); ++axis) {
+        const bool alone_left = in_left[axis] && !in_right[axis];
+        const bool alone_right = in_right[axis] && !in_left[axis];
+        if (group == (alone_left ? 1 : alone_right ? 2 : 0)) order.push_back(axis);
+      }
+    }
+    std::vector<Expr> to;  // where each axis is in the new order
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      const auto at = std::find(order.begin(), order.end(), axis);
+      const auto place = at == order.end() ? static_cast<int64_t>(axis) : at - order.begin();
+      to.push_back(Expr::axis(place));
+    }
+    Stage product = stage;
+    for (size_t i = 0; i < order.size(); ++i) product.axes[i] = stage.axes[order[i]];
+    if (product.axes == stage.axes) return false;
+    product.elements[0] = with_axes(left, to) * with_axes(right, to);
+    product.results[0] = with_axes(stage.results[0], to);
+    const DType dtype = stage.results[0].dtype();
+    product.outputs = {add_value(dtype, product.axes)};
+    const int value = product.outputs[0];
+    if (!add_contraction(std::move(product))) return false;
+    Stage copy;
+    copy.axes = stage.axes;
+    copy.outputs = stage.outputs;
+    std::vector<Expr> index;
+    for (const size_t axis : order) index.push_back(Expr::axis(static_cast<int64_t>(axis)));
+    copy.results = {Expr::load(value, dtype, index)};
+    add(std::move(copy), false);
     return true;
   }
 

@@ -11,7 +11,7 @@ namespace aoe {
 // depth of left[row, depth] * right[depth, column]. Convolutions, products of matrices and their
 // gradients are of this form. Columns are the last axes, so that vectors lie along them.
 struct Contraction {
-  std::vector<size_t> outer;  // axes of the stage
+  std::vector<size_t> outer;  // axes of the stage, without those of one position
   std::vector<size_t> rows;
   std::vector<size_t> columns;
   std::vector<size_t> depth;

@@ -5,6 +5,8 @@
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
+#include "policy/footprint.h"
+#include "policy/validate.h"
 
 namespace aoe {
 namespace {
@@ -24,11 +26,15 @@ bool is_costly(ExprOp op) {
 class LoopChoice {
  public:
   LoopChoice(const Nest& nest, const Loop& loop, const Device& device)
-      : loop_(loop), device_(device), outer_(nest.outer.size()) {
+      : nest_(nest), loop_(loop), device_(device), outer_(nest.outer.size()) {
     for (const Expr& expr : loop.elements) look_at(expr);
     for (const Expr& expr : loop.results) look_at(expr);
     for (const NestStore& store : loop.stores) {
       stores_.push_back(*affine_of(store.offset, loop.extents.size()));
+      const NestBuffer& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
+      worth_streaming_ =
+          worth_streaming_ ||
+          exceeds_caches(device, element_count(buffer.shape) * info(buffer.dtype).bytes);
     }
   }
 
@@ -45,6 +51,7 @@ class LoopChoice {
     const int64_t vectors = ceil_div(extent, policy.lanes);
     policy.unroll = static_cast<int>(std::min<int64_t>(vectors, wanted_unroll(policy)));
     choose_block(policy);
+    policy.streaming = worth_streaming_ && may_stream(nest_, loop_, policy, device_);
     return policy;
   }
 
@@ -102,6 +109,7 @@ class LoopChoice {
     int best = -1;
     double best_cost = 1e9;
     for (size_t i = loop_.extents.size(); i-- > outer_;) {
+      if (static_cast<int>(i) == nest_.ranged_axis) continue;
       const bool last_reduced = i + 1 == loop_.extents.size() && loop_.is_reduced(i);
       if (loop_.extents[i] < 2 || (loop_.is_reduced(i) && !last_reduced)) continue;
       // A reduction over lanes pays for folding them.
@@ -121,7 +129,10 @@ class LoopChoice {
       return loop_.reducer->size() > 1 ? 2 : 4;
     }
     if (loop_.reducer->size() > 1) return 2;
-    return device_.vector_registers / 4;
+    // One load and one sum for each vector leave room for many, so that a step of the reduction
+    // reads a long piece of memory.
+    const bool plain = loop_.elements[0]->op == ExprOp::load && irregular_ == 0;
+    return plain ? device_.vector_registers * 3 / 4 : device_.vector_registers / 4;
   }
 
   void choose_block(LoopPolicy& policy) const {
@@ -160,6 +171,7 @@ class LoopChoice {
       if (across == 0 || across == 1) continue;
       for (size_t axis = outer_; axis < loop_.out_rank; ++axis) {
         if (axis == vector || stride(load, axis) != 1) continue;
+        if (static_cast<int>(axis) == nest_.ranged_axis) continue;
         if (loop_.extents[axis] < policy.lanes) continue;
         policy.block_axis = static_cast<int>(axis);
         policy.block = policy.lanes;
@@ -169,6 +181,7 @@ class LoopChoice {
     }
   }
 
+  const Nest& nest_;
   const Loop& loop_;
   const Device& device_;
   size_t outer_;
@@ -178,6 +191,7 @@ class LoopChoice {
   int irregular_ = 0;
   int costly_ = 0;
   int widest_ = 4;
+  bool worth_streaming_ = false;
 };
 
 // Outer points are what threads share, so a single long axis is cut into pieces of this many.

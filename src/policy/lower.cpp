@@ -6,6 +6,7 @@
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/parts.h"
+#include "policy/window.h"
 
 namespace aoe {
 namespace {
@@ -133,6 +134,10 @@ class GroupLowering {
     }
     std::vector<Nest> nests;
     for (Loop& loop : loops) {
+      if (auto nest = windowed(buffers_, loop)) {
+        nests.push_back(std::move(*nest));
+        continue;
+      }
       for (Loop& part : lowered(buffers_, loop, 0)) {
         nests.push_back({.outer = {}, .buffers = buffers_, .loops = {std::move(part)}});
       }

@@ -68,6 +68,7 @@ std::string to_string(const Nest& nest) {
   const std::string inside = margin;
   for (const Loop& loop : nest.loops) {
     margin = inside;
+    if (loop.once) line("once");
     for (size_t i = nest.outer.size(); i < loop.extents.size(); ++i) {
       const bool ranged = nest.ranged_axis == static_cast<int>(i);
       axis_line(i, loop.out_rank, loop.extents[i], loop.is_reduced(i) ? "reduce" : "for",

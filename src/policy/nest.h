@@ -40,6 +40,8 @@ struct Loop {
     NestStore store;
   };
   std::vector<Kept> kept;
+  // Depends on no outer axis, and what it writes stays: run before the first outer point only.
+  bool once = false;
   LoopPolicy policy;
 
   bool is_reduced(size_t axis) const { return axis >= out_rank; }

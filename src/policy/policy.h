@@ -36,6 +36,7 @@ struct ProductPolicy {
   int64_t columns = 0;         // of a block
   bool columns_first = false;  // all rows for a block of columns before the next, or the other way
   bool prefetch = false;       // the next columns while these are worked on
+  bool streaming = false;      // results go past the caches
   auto operator<=>(const ProductPolicy&) const = default;
 };
 

@@ -28,9 +28,9 @@ std::string loop_text(const LoopPolicy& policy, const Loop& loop) {
 
 std::string item_text(const ItemPolicy& item, const Item& scheduled) {
   if (const auto* p = std::get_if<ProductPolicy>(&item)) {
-    return fmt::format("product tile={}x{}x{} block={}x{} first={}{}", p->rows, p->vectors,
+    return fmt::format("product tile={}x{}x{} block={}x{} first={}{}{}", p->rows, p->vectors,
                        p->lanes, p->depth, p->columns, p->columns_first ? "columns" : "rows",
-                       p->prefetch ? " prefetch" : "");
+                       p->prefetch ? " prefetch" : "", p->streaming ? " stream" : "");
   }
   const auto& policy = std::get<NestPolicy>(item);
   const auto& nest = std::get<Nest>(scheduled);
@@ -122,10 +122,11 @@ class PolicyParser {
     if (first != "rows" && first != "columns")
       fail_at_word("'rows' or 'columns' is expected", first);
     p.columns_first = first == "columns";
-    if (!at_line_end()) {
-      const std::string_view word = name("'prefetch' or the end of the line");
-      if (word != "prefetch") fail_at_word("'prefetch' or the end of the line is expected", word);
-      p.prefetch = true;
+    while (!at_line_end()) {
+      const std::string_view word = name("'prefetch', 'stream' or the end of the line");
+      if (word == "prefetch") p.prefetch = true;
+      else if (word == "stream") p.streaming = true;
+      else fail_at_word("'prefetch', 'stream' or the end of the line is expected", word);
     }
     policy_.items.emplace_back(p);
   }

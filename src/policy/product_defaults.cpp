@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policy/footprint.h"
+
 namespace aoe {
 namespace {
 
@@ -90,6 +92,7 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   policy.lanes = std::max(1, device.vector_bytes / bytes);
   while (policy.lanes / 2 >= shape.columns && policy.lanes > 1) policy.lanes /= 2;
   choose_tile(policy, shape, device);
+  policy.streaming = exceeds_caches(device, shape.outer * shape.rows * shape.columns * bytes);
 
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   // What is worked on stays in half of the second-level cache.

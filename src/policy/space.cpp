@@ -230,6 +230,7 @@ class Space::Walk {
         from.columns);
     policy.columns_first = decide("columns first", from.columns_first);
     if (shape.right == Side::fixed) policy.prefetch = decide("prefetch", from.prefetch);
+    policy.streaming = decide("stream", from.streaming);
     return policy;
   }
 
@@ -340,6 +341,7 @@ Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const 
     if (coin()) product.columns = other.columns;
     if (coin()) product.columns_first = other.columns_first;
     if (coin()) product.prefetch = other.prefetch;
+    if (coin()) product.streaming = other.streaming;
   }
   // What the parents' parts do not allow together becomes the nearest that is allowed.
   return walk(child, [](size_t, size_t, size_t wanted) { return wanted; }, nullptr);

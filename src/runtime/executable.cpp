@@ -66,14 +66,95 @@ std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& t
 
 Executable::Executable(Graph graph, Engine engine)
     : graph_(std::move(graph)), engine_(std::move(engine)) {
-  // Walking backwards, a value met for the first time is used there for the last time.
-  std::vector<bool> needed(graph_.values.size());
-  for (const int id : graph_.outputs) needed[static_cast<size_t>(id)] = true;
+  lower_nodes();
+  if (engine_.device) fuse_elementwise();
+  note_last_uses();
+  // Compiling is most of the time that loading takes.
+  parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
+               [&](int64_t first, int64_t last) {
+                 for (int64_t i = first; i < last; ++i) {
+                   Step& step = steps_[static_cast<size_t>(i)];
+                   if (step.late || step.done_by_another || step.runner.host) continue;
+                   try {
+                     make_runner(step.runner, false);
+                   } catch (const Error& error) {
+                     throw error.within(step.node->describe());
+                   }
+                 }
+               });
+}
+
+namespace {
+
+// The task of a node whose call has been lowered to a workload.
+Task task_of(Lowered& lowered, const Node& node) {
+  Task task{std::move(*lowered.workload), {}, node.outputs};
+  for (const int operand : lowered.operands) {
+    task.inputs.push_back(node.inputs[static_cast<size_t>(operand)]);
+  }
+  return task;
+}
+
+}  // namespace
+
+void Executable::lower_nodes() {
   steps_.resize(graph_.nodes.size());
-  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
     const Node& node = graph_.nodes[i];
     Step& step = steps_[i];
     step.node = &node;
+    for (const Body& body : node.bodies) {
+      step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, engine_));
+    }
+    try {
+      Lowered lowered = lower(*node.def, call_of(graph_, node));
+      step.late = !lowered.complete;
+      if (lowered.complete && lowered.workload) step.runner.task = task_of(lowered, node);
+      else if (lowered.complete) step.runner.host = std::move(lowered.host);
+    } catch (const Error& error) {
+      throw error.within(node.describe());
+    }
+  }
+}
+
+// A value that only one other elementwise node uses is never written to memory.
+void Executable::fuse_elementwise() {
+  std::vector<int> uses(graph_.values.size());
+  const auto count = [&](const std::vector<int>& ids) {
+    for (const int id : ids) {
+      if (id >= 0) ++uses[static_cast<size_t>(id)];
+    }
+  };
+  count(graph_.outputs);
+  for (const Node& node : graph_.nodes) {
+    std::vector<int> distinct = node.inputs;
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    count(distinct);
+    for (const Body& body : node.bodies) count(body.captured);
+  }
+  std::vector<Step*> maker(graph_.values.size());
+  for (Step& step : steps_) {
+    Task& task = step.runner.task;
+    if (step.late || step.runner.host || !is_elementwise(task)) continue;
+    for (const int id : std::vector<int>(task.inputs)) {
+      Step* const before = maker[static_cast<size_t>(id)];
+      if (before == nullptr || uses[static_cast<size_t>(id)] != 1) continue;
+      task = composed(before->runner.task, task);
+      before->runner.task = {};
+      before->done_by_another = true;
+    }
+    const int output = task.outputs[0];
+    if (output >= 0) maker[static_cast<size_t>(output)] = &step;
+  }
+}
+
+void Executable::note_last_uses() {
+  // Walking backwards, a value met for the first time is used there for the last time.
+  std::vector<bool> needed(graph_.values.size());
+  for (const int id : graph_.outputs) needed[static_cast<size_t>(id)] = true;
+  for (size_t i = steps_.size(); i-- > 0;) {
+    Step& step = steps_[i];
     const auto note_uses = [&](const std::vector<int>& ids) {
       for (const int id : ids) {
         if (id < 0 || needed[static_cast<size_t>(id)]) continue;
@@ -81,56 +162,30 @@ Executable::Executable(Graph graph, Engine engine)
         step.last_uses.push_back(id);
       }
     };
-    note_uses(node.inputs);
-    for (const Body& body : node.bodies) {
-      note_uses(body.captured);
-      step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, engine_));
-    }
-  }
-  // Compiling is most of the time that loading takes.
-  parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
-               [&](int64_t first, int64_t last) {
-                 for (int64_t i = first; i < last; ++i) prepare(steps_[static_cast<size_t>(i)]);
-               });
-}
-
-void Executable::prepare(Step& step) const {
-  const Node& node = *step.node;
-  try {
-    Lowered lowered = lower(*node.def, call_of(graph_, node));
-    step.late = !lowered.complete;
-    if (lowered.complete) step.runner = runner_of(std::move(lowered), node, false);
-  } catch (const Error& error) {
-    throw error.within(node.describe());
+    if (step.done_by_another) continue;
+    note_uses(step.runner.task.inputs);
+    if (step.late || step.runner.host) note_uses(step.node->inputs);
+    for (const Body& body : step.node->bodies) note_uses(body.captured);
   }
 }
 
-Executable::Runner Executable::runner_of(Lowered lowered, const Node& node, bool late) const {
-  Runner runner;
-  if (!lowered.workload) {
-    runner.host = std::move(lowered.host);
-    return runner;
-  }
-  runner.operands = std::move(lowered.operands);
-  const int64_t work = work_of(*lowered.workload);
-  const bool compiled = engine_.device && (!late || work > kWorthCompilingLate);
+void Executable::make_runner(Runner& runner, bool late) const {
+  Workload& workload = runner.task.workload;
+  const bool compiled = engine_.device && (!late || work_of(workload) > kWorthCompilingLate);
   if (!compiled) {
-    runner.evaluator = std::make_shared<const Evaluator>(
-        std::make_shared<const Workload>(std::move(*lowered.workload)));
-    return runner;
+    runner.evaluator =
+        std::make_shared<const Evaluator>(std::make_shared<const Workload>(std::move(workload)));
+    return;
   }
-  std::vector<Tensor> weights(runner.operands.size());
-  for (size_t i = 0; i < runner.operands.size() && !late; ++i) {
-    const int id = node.inputs[static_cast<size_t>(runner.operands[i])];
-    const GraphValue& value = graph_.value(id);
+  std::vector<Tensor> weights(runner.task.inputs.size());
+  for (size_t i = 0; i < weights.size() && !late; ++i) {
+    const GraphValue& value = graph_.value(runner.task.inputs[i]);
     if (!value.is_constant()) continue;
     weights[i] = value.constant;
-    lowered.workload->values[static_cast<size_t>(lowered.workload->inputs[i])].weight = true;
+    workload.values[static_cast<size_t>(workload.inputs[i])].weight = true;
   }
-  runner.kernel =
-      std::make_shared<const Kernel>(std::make_shared<const Workload>(std::move(*lowered.workload)),
-                                     *engine_.device, std::move(weights));
-  return runner;
+  runner.kernel = std::make_shared<const Kernel>(
+      std::make_shared<const Workload>(std::move(workload)), *engine_.device, std::move(weights));
 }
 
 std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
@@ -142,6 +197,7 @@ std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
     slots[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
   }
   for (const Step& step : steps_) {
+    if (step.done_by_another) continue;
     try {
       std::vector<Value> results = run_step(step, slots);
       for (size_t i = 0; i < step.node->outputs.size() && i < results.size(); ++i) {
@@ -176,13 +232,18 @@ std::vector<Value> Executable::run_step(const Step& step, const std::vector<Valu
     }
     Lowered lowered = lower(*node.def, call);
     require(lowered.complete, "the types of its inputs do not determine what it computes");
-    late = runner_of(std::move(lowered), node, true);
+    if (lowered.workload) {
+      late.task = task_of(lowered, node);
+      make_runner(late, true);
+    } else {
+      late.host = std::move(lowered.host);
+    }
   }
   const Runner& runner = step.late ? late : step.runner;
   if (runner.host) return run_host(step, runner, std::move(inputs), slots);
   std::vector<Tensor> tensors;
-  for (const int operand : runner.operands) {
-    tensors.push_back(inputs[static_cast<size_t>(operand)].tensor());
+  for (const int id : runner.task.inputs) {
+    tensors.push_back(slots[static_cast<size_t>(id)].tensor());
   }
   std::vector<Value> results;
   for (Tensor& tensor : runner.kernel ? runner.kernel->run(tensors, engine_.threads)

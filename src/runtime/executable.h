@@ -8,6 +8,7 @@
 #include "codegen/kernel.h"
 #include "expr/evaluate.h"
 #include "graph/graph.h"
+#include "plan/task.h"
 
 namespace aoe {
 
@@ -62,22 +63,25 @@ class Executable {
  private:
   // What runs a node: its workload, compiled or evaluated, or a host kernel.
   struct Runner {
+    Task task;
     std::shared_ptr<const Kernel> kernel;
     std::shared_ptr<const Evaluator> evaluator;
-    std::vector<int> operands;  // inputs of the node that the workload takes
     HostKernel host;
   };
   struct Step {
     const Node* node = nullptr;
     bool late = false;  // shapes depend on values that only a run knows
+    bool done_by_another = false;
     Runner runner;
     std::vector<std::unique_ptr<GraphRunner>> bodies;  // as the node lists them
     std::vector<int> last_uses;                        // values nobody needs after this step
   };
 
-  void prepare(Step& step) const;
-  // Inputs of the node that are known are weights.
-  Runner runner_of(Lowered lowered, const Node& node, bool late) const;
+  void lower_nodes();
+  void fuse_elementwise();
+  void note_last_uses();
+  // Makes the kernel or the evaluator of a task.
+  void make_runner(Runner& runner, bool late) const;
   std::vector<Value> run_step(const Step& step, const std::vector<Value>& slots) const;
   std::vector<Value> run_host(const Step& step, const Runner& runner, std::vector<Value> inputs,
                               const std::vector<Value>& slots) const;

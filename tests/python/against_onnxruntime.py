@@ -12,9 +12,11 @@ def onnxruntime_outputs(model: bytes, inputs: dict[str, np.ndarray]) -> dict[str
     return dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def assert_equals_onnxruntime(model: bytes, inputs: dict[str, np.ndarray]) -> None:
+def assert_equals_onnxruntime(
+    model: bytes, inputs: dict[str, np.ndarray], kernels: str | None = None
+) -> None:
     expected = onnxruntime_outputs(model, inputs)
-    actual = aoe.load(model).run(inputs)
+    actual = aoe.load(model, kernels=kernels).run(inputs)
     assert list(actual) == list(expected)
     for name in expected:
         assert_close(actual[name], expected[name])

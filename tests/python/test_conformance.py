@@ -1,19 +1,25 @@
-"""ONNX's own backend suite, through `aoe.backend`.
+"""ONNX's own backend suite, through `aoe.backend`, on kernels for each instruction set and on the
+reference.
 
 Every case must pass, but for those in conformance_left_out.txt: these must fail. So the table is
 always true, and what it leaves is what the engine can do.
 """
 
 import unittest
+from functools import partial
 from collections import Counter
 
+import aoe
 import conformance
 import pytest
+from instruction_sets import NARROWER
 
 # How many cases of each category must pass at least.
 REQUIRED = {"node": 1000, "real": 9, "pytorch": 117, "simple": 18}
 
 LEFT_OUT = conformance.left_out()
+
+KERNELS = ["native", *NARROWER, "reference"]
 
 
 def parameters():
@@ -35,8 +41,13 @@ def onnx_home(tmp_path_factory):
         yield
 
 
+@pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("case", parameters())
-def test_backend(case):
+def test_backend(case, kernels, monkeypatch):
+    if kernels == "reference" and case.category == "real":
+        pytest.skip("minutes, for what node cases show too")
+    if kernels != "native":
+        monkeypatch.setattr(aoe, "load", partial(aoe.load, kernels=kernels))
     try:
         case.run()
     except unittest.SkipTest as skip:

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace aoe {
+
+// One or more nodes of a graph that run as one workload.
+struct Task {
+  Workload workload;
+  std::vector<int> inputs;   // the graph's values that the workload takes, each once
+  std::vector<int> outputs;  // and those that it makes; -1 where nobody wants one
+};
+
+// Whether every element of a task's results depends on single elements of its inputs only, so that
+// it can be written into another such task at no cost.
+bool is_elementwise(const Task& task);
+
+// `second` with what makes one of its inputs written into it. Nothing else may use that value.
+Task composed(const Task& first, const Task& second);
+
+}  // namespace aoe

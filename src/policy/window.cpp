@@ -1,0 +1,205 @@
+#include "policy/window.h"
+
+#include <algorithm>
+
+#include "expr/affine.h"
+#include "expr/rewrite.h"
+#include "policy/lower.h"
+#include "policy/parts.h"
+
+namespace aoe {
+namespace {
+
+constexpr int64_t kLargestWindow = 64;
+constexpr int64_t kLargestStep = 4;
+constexpr int64_t kCacheLine = 64;
+// A row is read several times: it should stay in the second-level cache.
+constexpr int64_t kLargestRow = 256 << 10;
+
+Expr axis(size_t which) { return Expr::axis(static_cast<int64_t>(which)); }
+Expr number(int64_t value) { return Expr::integer(DType::i64, value); }
+
+// The linear form as an expression, without one of its axes.
+Expr without_axis(const Affine& form, size_t left_out) {
+  Expr sum = number(form.constant);
+  for (size_t i = 0; i < form.coefficients.size(); ++i) {
+    if (i != left_out && form.coefficients[i] != 0) sum = sum + axis(i) * form.coefficients[i];
+  }
+  return sum;
+}
+
+class WindowLowering {
+ public:
+  WindowLowering(const std::vector<NestBuffer>& buffers, const Loop& loop) : loop_(loop) {
+    nest_.buffers = buffers;
+  }
+
+  std::optional<Nest> lower() {
+    if (!loop_.reducer || loop_.out_rank < 2) return std::nullopt;
+    const Shape taps(loop_.extents.begin() + static_cast<int64_t>(loop_.out_rank),
+                     loop_.extents.end());
+    const int64_t count = element_count(taps);
+    if (count < 2 || count > kLargestWindow || element_count(loop_.extents) == 0) {
+      return std::nullopt;
+    }
+    const std::vector<Expr> loads = window_loads();
+    if (loads.empty()) return std::nullopt;
+    outer_ = loop_.out_rank - 1;
+    for (const Expr& load : loads) outer_ = std::min(outer_, aligned_axes(load));
+    if (outer_ == 0) return std::nullopt;
+    nest_.outer.assign(loop_.extents.begin(), loop_.extents.begin() + static_cast<int64_t>(outer_));
+    std::vector<std::pair<Expr, Expr>> replaced;
+    for (const Expr& load : loads) {
+      const std::optional<Expr> row = row_of(load);
+      if (!row) return std::nullopt;
+      replaced.emplace_back(load, *row);
+    }
+    Loop reduction = loop_;
+    for (Expr& element : reduction.elements) {
+      element = rewrite(element, [&](const Expr& e) -> Expr {
+        for (const auto& [from, to] : replaced) {
+          if (&*from == &*e) return to;
+        }
+        return {};
+      });
+    }
+    add(std::move(reduction));
+    return std::move(nest_);
+  }
+
+ private:
+  void add(Loop loop) {
+    size_t kept = ~size_t{0};
+    nest_.loops.push_back(lower_loop(nest_.buffers, std::move(loop), outer_, kept));
+  }
+
+  const Shape& shape_of(const Expr& load) const {
+    return nest_.buffers[static_cast<size_t>(load->id)].shape;
+  }
+
+  // How far neighbours of the last output axis, which vectors go along, lie apart in the load's
+  // last dimension.
+  int64_t step_of(const Expr& load) const {
+    if (load->rank == 0) return 0;
+    const auto form = affine_of(load->operands[static_cast<size_t>(load->rank) - 1],
+                                loop_.extents.size());
+    return form ? form->coefficients[loop_.out_rank - 1] : 0;
+  }
+
+  std::vector<Expr> window_loads() const {
+    std::vector<Expr> loads;
+    for (const Expr& element : loop_.elements) {
+      for_each_node(element, [&](const Expr& e) {
+        if (e->op != ExprOp::load || e->rank < 2) return;
+        const int64_t step = step_of(e);
+        if (step > 1 && step <= kLargestStep) loads.push_back(e);
+      });
+    }
+    return loads;
+  }
+
+  // Leading axes that are the load's leading dimensions.
+  size_t aligned_axes(const Expr& load) const {
+    size_t axes = 0;
+    const Shape& shape = shape_of(load);
+    while (axes + 1 < shape.size() && axes < loop_.out_rank) {
+      const Expr& index = load->operands[axes];
+      const bool same = index->op == ExprOp::axis && index->id == static_cast<int64_t>(axes);
+      const bool single = loop_.extents[axes] == 1 && index.is_integer(0);
+      if (!(same || single) || shape[axes] != loop_.extents[axes]) break;
+      ++axes;
+    }
+    return axes;
+  }
+
+  // Makes the row that a load reads instead; gives that load, or nothing.
+  std::optional<Expr> row_of(const Expr& load) {
+    const Shape& shape = shape_of(load);
+    const Expr outside =
+        has_outside(load) ? load->operands.back() : Expr::integer(load.dtype(), 0);
+    if (!outside.is_constant()) return std::nullopt;
+    const size_t vector = loop_.out_rank - 1;
+    Shape row;
+    std::vector<Expr> from;   // index of the source, over the copy's axes
+    std::vector<Expr> index;  // index of the row, over the loop's axes
+    for (size_t d = 0; d < outer_; ++d) from.push_back(axis(d));
+    for (size_t d = outer_; d < shape.size(); ++d) {
+      const Expr& position = load->operands[d];
+      const auto form = affine_of(position, loop_.extents.size());
+      const auto range = interval_of(position, loop_.extents);
+      if (!form || !range) return std::nullopt;
+      for (size_t i = 0; i < outer_; ++i) {
+        if (form->coefficients[i] != 0 && loop_.extents[i] != 1) return std::nullopt;
+      }
+      const int64_t step = d + 1 == shape.size() ? step_of(load) : 1;
+      const size_t first_axis = outer_ + row.size();
+      if (step > 1 && step <= kLargestStep) {
+        // Elements a step apart lie side by side: first those of every position's remainder.
+        Affine moved = *form;
+        moved.constant -= range->low;
+        const Expr rest = without_axis(moved, vector);
+        const auto rest_range = interval_of(rest, loop_.extents);
+        if (!rest_range || rest_range->low < 0) return std::nullopt;
+        index.push_back(mod(rest, step));
+        index.push_back(axis(vector) + rest / step);
+        row.push_back(step);
+        row.push_back(loop_.extents[vector] + rest_range->high / step);
+        from.push_back(axis(first_axis) + axis(first_axis + 1) * step + range->low);
+      } else {
+        index.push_back(position - range->low);
+        row.push_back(range->high - range->low + 1);
+        from.push_back(axis(first_axis) + range->low);
+      }
+    }
+    // Lines of the row begin at cache lines.
+    const int64_t line = std::max<int64_t>(1, kCacheLine / info(load.dtype()).bytes);
+    row.back() = ceil_div(row.back(), line) * line;
+    const int64_t bytes = element_count(row) * info(load.dtype()).bytes;
+    if (bytes > kLargestRow) return std::nullopt;
+    const int buffer = static_cast<int>(nest_.buffers.size());
+    nest_.buffers.push_back({load.dtype(), row, -1, true});
+    add_fill(buffer, row, outside);
+    add_copy(buffer, row, Expr::load(load->id, load.dtype(), from, outside));
+    return Expr::load(buffer, load.dtype(), index);
+  }
+
+  Loop loop_over(int buffer, const Shape& row, const Expr& result) const {
+    Loop loop;
+    loop.extents = nest_.outer;
+    Expr offset = number(0);
+    const Shape strides = row_major_strides(row);
+    for (size_t d = 0; d < row.size(); ++d) {
+      offset = offset + axis(outer_ + d) * strides[d];
+      loop.extents.push_back(row[d]);
+    }
+    loop.out_rank = loop.extents.size();
+    loop.results = {result};
+    loop.stores = {{buffer, offset}};
+    return loop;
+  }
+
+  // What lies outside does so for every outer point: it is written once.
+  void add_fill(int buffer, const Shape& row, const Expr& outside) {
+    Loop fill = loop_over(buffer, row, outside);
+    fill.once = true;
+    add(std::move(fill));
+  }
+
+  void add_copy(int buffer, const Shape& row, const Expr& source) {
+    for (Loop& part : parts_of(nest_.buffers, loop_over(buffer, row, source), outer_)) {
+      if (part.results[0]->op == ExprOp::load) add(std::move(part));
+    }
+  }
+
+  const Loop& loop_;
+  size_t outer_ = 0;
+  Nest nest_;
+};
+
+}  // namespace
+
+std::optional<Nest> windowed(const std::vector<NestBuffer>& buffers, const Loop& loop) {
+  return WindowLowering(buffers, loop).lower();
+}
+
+}  // namespace aoe
