@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kCases = fs::path(__FILE__).parent_path().parent_path() / "nests";
+const fs::path kCases = fs::path(AOE_TESTS) / "nests";
 
 std::string read(const fs::path& file) {
   std::ifstream stream(file);

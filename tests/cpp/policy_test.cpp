@@ -74,7 +74,7 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
            {kProduct, "product tile=4x2x4 block=64x12 first=rows", "a multiple of 8 below it"},
            {kProduct, "threads 5000; product tile=4x2x4 block=64x80 first=rows", "5000 threads"},
            {kProduct, "stage 0 loops; loops outer=2 [b:4]", "2 outer axes; 0 to 1 are expected"},
-           {kProduct, "stage 0 loops; loops outer=0 [b:4x99]", "1 to 16 are expected"},
+           {kProduct, "stage 0 loops; loops outer=0 [b:4x99]", "1 to 32 are expected"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4 a/17]", "blocks of 17"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4x16 a/16]", "too much code"},
            {kProduct, "stage 0 loops; loops outer=0 [r:4 stream]", "past the caches"},

@@ -104,10 +104,12 @@ class Maker {
   }
 
   Made begin() {
-    switch (below(6)) {
-      case 0: return matrices();
-      case 1: return convolved();
-      case 2: return {input(any_type(), shape(1 + below(4)))};
+    switch (below(7)) {
+      case 0:
+      case 1: return matrices();
+      case 2:
+      case 3: return convolved();
+      case 4: return {input(any_type(), shape(1 + below(4)))};
       default: return {input(float_type(), shape(1 + below(4)))};
     }
   }
