@@ -93,10 +93,10 @@ class LoopEmitter {
     else function_.loop(loop_.extents[axis], 1, none, body);
   }
 
-  // Blocks of rows around vectors; where a block is turned in registers, vectors around blocks, so
-  // that what is read lies in the same few rows for as long as possible.
+  // Blocks of rows around vectors. Where a block is turned in registers and a walk along the vectors'
+  // axis would go through more pages than the processor has at hand, vectors around blocks.
   void core_loops(std::vector<AxisAt>& at) {
-    if (transposes()) {
+    if (transposes() && reads_far()) {
       vector_loops(at, [&](const Body& vectors) {
         block_loops(at, [&](int blocks) { body(at, with_blocks(vectors, blocks)); });
       });
@@ -110,6 +110,20 @@ class LoopEmitter {
   static Body with_blocks(Body body, int blocks) {
     body.blocks = blocks;
     return body;
+  }
+
+  bool reads_far() const {
+    constexpr int64_t kFar = int64_t{4} << 20;
+    const auto vector = static_cast<size_t>(policy_.vector_axis);
+    bool far = false;
+    for (const Expr& result : loop_.results) {
+      for_each_node(result, [&](const Expr& e) {
+        const auto stride =
+            e->op == ExprOp::load ? points_.stride_along(e, vector, loop_.extents) : std::nullopt;
+        far = far || (stride && *stride * loop_.extents[vector] * info(e.dtype()).bytes > kFar);
+      });
+    }
+    return far;
   }
 
   bool transposes() const { return policy_.block == policy_.lanes && policy_.lanes > 1; }

@@ -255,6 +255,20 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
     return gathered(buffer, id, offset, point, mask, outside);
   }
   llvm::Value* result = nullptr;
+  const bool picked = at.lane_stride >= 1 && at.lane_stride <= kPickedStride;
+  if (picked && mask != nullptr && !is_vector(mask) &&
+      element_count(buffer.shape) > (point.lanes - 1) * at.lane_stride) {
+    // All lanes or none: where none, the first elements are read instead, and not used.
+    llvm::Value* from = ir_.CreateSelect(mask, pointer(buffer, id, at), bases_[id]);
+    access(id, [&] {
+      result = at.lane_stride == 1
+                   ? elements_.load(buffer.dtype, from, point.lanes, tail_mask(point))
+                   : strided(buffer, at, from, point);
+    });
+    llvm::Value* otherwise =
+        outside != nullptr ? outside : llvm::Constant::getNullValue(result->getType());
+    return elements_.select(mask, result, elements_.splat(otherwise, point.lanes));
+  }
   if (at.lane_stride == 1) {
     mask = both(mask, tail_mask(point));
     if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
@@ -264,7 +278,6 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
         id, [&] { result = elements_.load(buffer.dtype, from, point.lanes, mask, outside); });
     return result;
   }
-  const bool picked = at.lane_stride > 1 && at.lane_stride <= kPickedStride;
   if (picked && mask == nullptr) {
     llvm::Value* from = pointer(buffer, id, at);
     access(id, [&] { result = strided(buffer, at, from, point); });
