@@ -7,6 +7,8 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+PAIRS ?= 10000
+FIRST_SEED ?= 0
 # Debian's own Python: the packages installed here give it its headers and its venv module.
 PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
 
@@ -16,7 +18,7 @@ CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' | sort)
 PRODUCTS = aoe aoe_shared _aoe
 PY_DIRS = $(wildcard python tools tests bench)
 
-.PHONY: help build demo test bench sanitize format lint tidy fuzz clean
+.PHONY: help build demo test bench sanitize campaign format lint tidy fuzz clean
 
 help:
 	@echo "make demo      build, then run an example model"
@@ -24,6 +26,7 @@ help:
 	@echo "make bench     measure aoe and its peers; bench/README.md has the options"
 	@echo "make build     the program build/aoe, libaoe.so and the Python package build/python/aoe"
 	@echo "make sanitize  the C++ tests under ASan and UBSan"
+	@echo "make campaign  compare PAIRS=$(PAIRS) random kernels with the reference"
 	@echo "make format    lay out all sources"
 	@echo "make lint      check layout, order of includes, file sizes, Python"
 	@echo "make tidy      look for mistakes with clang-tidy (minutes)"
@@ -89,6 +92,10 @@ bench: build $(VENV)/.models
 sanitize: $(BUILD)/sanitize/build.ninja
 	@ninja -C $(BUILD)/sanitize -j $(JOBS) aoe_tests
 	@ctest --test-dir $(BUILD)/sanitize -j $(JOBS) --output-on-failure --no-tests=error
+
+campaign: build
+	@ninja -C $(BUILD) -j $(JOBS) kernel_campaign
+	@$(BUILD)/kernel_campaign $(PAIRS) $(FIRST_SEED)
 
 format: $(BUILD)/.packages-develop $(VENV)/.installed
 	@clang-format-19 -i $(CPP_FILES)

@@ -47,8 +47,9 @@ std::string text_of(const std::string& argument) {
   if (argument.starts_with('@')) {
     const std::string file = argument.substr(1);
     std::ifstream stream(file, std::ios::binary);
-    require(stream.good(), "'{}' cannot be read", file);
-    return read_all(stream);
+    const std::string text = stream ? read_all(stream) : "";
+    require(stream.eof(), "'{}' cannot be read", file);
+    return text;
   }
   std::string text = argument;
   for (size_t at = text.find("\\n"); at != std::string::npos; at = text.find("\\n", at)) {

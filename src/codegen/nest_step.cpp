@@ -6,7 +6,6 @@
 #include "codegen/jit.h"
 #include "codegen/nest_emitter.h"
 
-
 namespace aoe {
 namespace {
 
@@ -47,7 +46,6 @@ class NestStep : public Kernel::Step {
                [&](int64_t first, int64_t last, void* rows) {
                  const int64_t range[] = {first, last};
                  if (function(buffers.data(), range, rows) != 0) failed = 1;
-
                });
     return failed == 0;
   }

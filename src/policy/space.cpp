@@ -173,7 +173,7 @@ class Space::Walk {
     if (lanes > 2) options.insert(options.begin(), lanes / 2);
     policy.lanes = decide("lanes", options, from.vector_axis < 0 ? lanes : from.lanes);
     options.clear();
-    for (int unroll = 1; unroll <= kMostUnroll / 2; unroll *= 2) options.push_back(unroll);
+    for (int unroll = 1; unroll <= 8; unroll *= 2) options.push_back(unroll);
     for (const int unroll : {from.unroll, standard.unroll}) {
       if (std::find(options.begin(), options.end(), unroll) == options.end()) {
         options.push_back(unroll);

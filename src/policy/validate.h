@@ -12,7 +12,7 @@ namespace aoe {
 
 inline constexpr int kMostTileRows = 14;
 inline constexpr int kMostTileVectors = 8;
-inline constexpr int kMostUnroll = 16;
+inline constexpr int kMostUnroll = 32;
 inline constexpr int kMostBlock = 16;
 inline constexpr int kMostPoliciedThreads = 1024;
 

@@ -117,8 +117,8 @@ class WindowLowering {
   // last dimension.
   int64_t step_of(const Expr& load) const {
     if (load->rank == 0) return 0;
-    const auto form = affine_of(load->operands[static_cast<size_t>(load->rank) - 1],
-                                loop_.extents.size());
+    const auto form =
+        affine_of(load->operands[static_cast<size_t>(load->rank) - 1], loop_.extents.size());
     return form ? form->coefficients[loop_.out_rank - 1] : 0;
   }
 
@@ -151,8 +151,7 @@ class WindowLowering {
   // Makes the row that a load reads instead; gives that load, or nothing.
   std::optional<Expr> row_of(const Expr& load) {
     const Shape& shape = shape_of(load);
-    const Expr outside =
-        has_outside(load) ? load->operands.back() : Expr::integer(load.dtype(), 0);
+    const Expr outside = has_outside(load) ? load->operands.back() : Expr::integer(load.dtype(), 0);
     if (!outside.is_constant()) return std::nullopt;
     const size_t vector = loop_.out_rank - 1;
     Shape row;

@@ -143,6 +143,7 @@ void Executable::fuse_elementwise() {
       task = composed(before->runner.task, task);
       before->runner.task = {};
       before->done_by_another = true;
+      maker[static_cast<size_t>(id)] = nullptr;  // a task may list an input twice
     }
     const int output = task.outputs[0];
     if (output >= 0) maker[static_cast<size_t>(output)] = &step;

@@ -53,7 +53,8 @@ std::optional<std::string> difference(const Tensor& result, const Tensor& expect
   for (const double value : b) {
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   }
-  const double allowed = tolerance * std::max(largest, 1e-3);
+  // What cancels out was made of numbers around 1.
+  const double allowed = tolerance * std::max(largest, 1.0);
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     if (std::abs(a[i] - b[i]) <= allowed) continue;

@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "codegen/kernel.h"
+#include "expr/parse.h"
+#include "policy/policy_text.h"
+#include "policy/space.h"
+#include "policy/validate.h"
+
+namespace aoe {
+namespace {
+
+constexpr const char* kSoftmax = R"(in %0 f32[12,50]
+%1 f32[12] = max(r:50) %0[a, r]
+%2 f32[12] = sum(r:50) exp(%0[a, r] - %1[a])
+%3 f32[12,50] = exp(%0[a, b] - %1[a]) / %2[a]
+out %3
+)";
+constexpr const char* kProduct = R"(in %0 f32[48,64]
+weight %1 f32[64,80]
+%2 f32[48,80] = sum(r:64) %0[a, r] * %1[r, b]
+out %2
+)";
+
+std::shared_ptr<const Workload> workload_of(const char* text) {
+  return std::make_shared<const Workload>(parse_workload(text));
+}
+
+std::string message_of(const char* workload, const std::string& text) {
+  try {
+    const auto parsed = workload_of(workload);
+    const Policy policy = parse_policy(text, *parsed);
+    const auto fault = validate(policy, *parsed, narrowed(host_device(), InstructionSet::sse2));
+    return fault.value_or("");
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(PolicyText, SaysWhatIsWrongAndWhere) {
+  struct Case {
+    const char* workload;
+    const char* text;
+    const char* message;
+  };
+  const std::string tile = "product tile=4x2x4 block=64x80 ";
+  for (const auto& [workload, text, message] : std::vector<Case>{
+           {kProduct, "", "line 1, column 1: 1 more 'loops' or 'product' expected"},
+           {kProduct, "frobnicate", "column 1: 'threads', 'stage', 'loops' or 'product' is"},
+           {kProduct, "loops outer=0 []", "is a contraction: 'product' is expected"},
+           {kSoftmax, "product tile=1x1x1", "is a nest: 'loops' is expected"},
+           {kProduct, "product tile=4x2", "line 1, column 17: 'x' and a number expected, not the"},
+           {kProduct, "product tile=99999999999x2", "a number up to 2147483647 is expected"},
+           {kProduct, "product tile=-4x2x4", "a number is expected, not '-'"},
+           {kProduct, "product block=1x1", "column 9: 'tile=' is expected, not 'block'"},
+           {kProduct, "stage 7 root", "stage 7; the workload has 1, counted from 0"},
+           {kProduct, "stage 0 moon", "'rows', 'root' or 'loops' is expected, not 'moon'"},
+           {kProduct, "stage 0 loops; loops outer=0 [q:4]", "an axis of the loop, 'stream' or ']'"},
+           {kProduct, "stage 0 loops; loops outer=0 [b:4 a:4]", "one vector axis only"},
+           {kProduct, "product tile=4x2x4 block=64x80 first=last",
+            "'rows' or 'columns' is expected"},
+           {kProduct, "product tile=4x2x4 block=64x80 first=rows; product", "no more than 1 items"},
+           // These read, but must not become code.
+           {kProduct, "product tile=40x2x4 block=64x80 first=rows", "1 to 14 are expected"},
+           {kProduct, "product tile=14x8x4 block=64x80 first=rows",
+            "does not fit into 16 registers"},
+           {kProduct, "product tile=4x2x3 block=64x80 first=rows", "a power of two up to 4"},
+           {kProduct, "product tile=4x2x64 block=64x80 first=rows", "a power of two up to 4"},
+           {kProduct, "product tile=4x2x4 block=65x80 first=rows", "blocks 65 deep"},
+           {kProduct, "product tile=4x2x4 block=0x80 first=rows", "blocks 0 deep"},
+           {kProduct, "product tile=4x2x4 block=64x12 first=rows", "a multiple of 8 below it"},
+           {kProduct, "threads 5000; product tile=4x2x4 block=64x80 first=rows", "5000 threads"},
+           {kProduct, "stage 0 loops; loops outer=2 [b:4]", "2 outer axes; 0 to 1 are expected"},
+           {kProduct, "stage 0 loops; loops outer=0 [b:4x99]", "1 to 32 are expected"},
+           {kProduct, "stage 0 loops; loops outer=0 [b:4 a/17]", "blocks of 17"},
+           {kProduct, "stage 0 loops; loops outer=0 [b:4x16 a/16]", "too much code"},
+           {kProduct, "stage 0 loops; loops outer=0 [r:4 stream]", "past the caches"},
+           {kProduct, "stage 0 loops; loops outer=0 [b:4 b/2]", "b cannot be cut into blocks"},
+       }) {
+    EXPECT_NE(message_of(workload, text).find(message), std::string::npos)
+        << text << "\n  " << message_of(workload, text);
+  }
+  EXPECT_EQ(message_of(kProduct, tile + "first=rows"), "");
+}
+
+TEST(PolicyText, AnyCutOrFlipOfATextIsReadOrRefused) {
+  const auto workload = workload_of(kSoftmax);
+  const Device device = narrowed(host_device(), InstructionSet::sse2);
+  const std::string text =
+      "threads 1\nstage 2 root\nloops outer=1 [r:4x4] [r:4]\nloops outer=0 [b:4 a/4]\n";
+  ASSERT_EQ(to_string(parse_policy(text, *workload), *workload), text);
+  Random random(1);
+  for (int round = 0; round < 3000; ++round) {
+    std::string broken = text;
+    for (uint64_t i = random() % 3 + 1; i > 0; --i) {
+      const size_t at = random() % broken.size();
+      if (random() % 3 == 0) broken.erase(at, random() % 5);
+      else
+        broken[at] =
+            static_cast<char>(random() % 3 == 0 ? random() % 256 : text[random() % text.size()]);
+      if (broken.empty()) broken = " ";
+    }
+    try {
+      const Policy policy = parse_policy(broken, *workload);
+      if (!validate(policy, *workload, device)) {
+        EXPECT_EQ(parse_policy(to_string(policy, *workload), *workload), policy);
+      }
+    } catch (const Error&) {
+      // Refused.
+    }
+  }
+}
+
+class Spaces : public testing::TestWithParam<const char*> {};
+
+TEST_P(Spaces, HoldValidPoliciesOnly) {
+  const auto workload = workload_of(GetParam());
+  for (const InstructionSet set : host_device().instruction_sets) {
+    const Device device = narrowed(host_device(), set);
+    const Space space(workload, device);
+    const auto check = [&](const Policy& policy) {
+      EXPECT_EQ(validate(policy, *workload, device).value_or(""), "")
+          << to_string(policy, *workload);
+      EXPECT_EQ(parse_policy(to_string(policy, *workload), *workload), policy);
+    };
+    check(space.standard());
+    EXPECT_EQ(space.standard(), default_policy(*workload, device));
+    EXPECT_GT(space.size(), 100);
+    Random random(2);
+    std::set<std::string> seen;
+    Policy before = space.standard();
+    for (int i = 0; i < 100; ++i) {
+      const Policy policy = space.sample(random);
+      seen.insert(to_string(policy, *workload));
+      check(policy);
+      check(space.mutate(policy, random));
+      check(space.crossover(policy, before, random));
+      before = policy;
+    }
+    EXPECT_GT(seen.size(), 60);
+    for (const Policy& policy : space.neighbours(space.standard())) {
+      EXPECT_NE(policy, space.standard());
+      check(policy);
+    }
+  }
+}
+
+// Going down the decisions one by one arrives at the policy they are those of.
+TEST_P(Spaces, AreChainsOfDecisions) {
+  const auto workload = workload_of(GetParam());
+  const Space space(workload, host_device());
+  Random random(3);
+  for (int i = 0; i < 20; ++i) {
+    const Policy aim = space.sample(random);
+    const std::vector<Decision> chain = space.decisions(aim);
+    Policy policy = space.standard();
+    for (size_t d = 0; d < chain.size(); ++d) {
+      const std::vector<Decision> now = space.decisions(policy);
+      ASSERT_LT(d, now.size());
+      EXPECT_EQ(now[d].name, chain[d].name);
+      const std::string& wanted = chain[d].options[chain[d].chosen];
+      const auto& options = now[d].options;
+      const auto found = std::find(options.begin(), options.end(), wanted);
+      ASSERT_NE(found, options.end()) << now[d].name << ": " << wanted;
+      policy = space.with(policy, d, static_cast<size_t>(found - options.begin()));
+    }
+    EXPECT_EQ(to_string(policy, *workload), to_string(aim, *workload));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Spaces, testing::Values(kSoftmax, kProduct));
+
+TEST(Kernel, RefusesAPolicyThatIsNotValid) {
+  const auto workload = workload_of(kSoftmax);
+  Policy policy = default_policy(*workload, host_device());
+  std::get<NestPolicy>(policy.items[0]).loops[0].lanes = 3;
+  EXPECT_THROW(Kernel(workload, policy, host_device()), Error);
+}
+
+}  // namespace
+}  // namespace aoe

@@ -1,0 +1,93 @@
+"""`aoe kernel`: a workload's policy, loops and code, checked and timed."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cli import BINARY, fails, succeeds
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SOFTMAX = r"in %0 f32[12,50]\n%1 f32[12] = max(r:50) %0[a, r]\n%2 f32[12] = sum(r:50) exp(%0[a, r] - %1[a])\n%3 f32[12,50] = exp(%0[a, b] - %1[a]) / %2[a]\nout %3"  # noqa: E501
+PRODUCT = (
+    r"in %0 f32[48,64]\nweight %1 f32[64,80]\n%2 f32[48,80] = sum(r:64) %0[a, r] * %1[r, b]\nout %2"
+)
+
+DOCUMENT = (ROOT / "docs/policy.md").read_text()
+EXAMPLES = re.findall(r"```policy\n(.*?)```", DOCUMENT, re.DOTALL)
+
+
+def test_shows_key_policy_and_loops():
+    text = succeeds("kernel", SOFTMAX, "--kernels", "sse2")
+    assert re.match(r"key [0-9a-f]{16}\n\nloops outer=1 \[r:4", text)
+    assert "parallel a < 12" in text
+
+
+def test_reads_files_and_standard_input(tmp_path):
+    lines = PRODUCT.replace(r"\n", "\n")
+    file = tmp_path / "workload.txt"
+    file.write_text(lines)
+    shown = succeeds("kernel", PRODUCT)
+    assert succeeds("kernel", f"@{file}") == shown
+    piped = subprocess.run([BINARY, "kernel", "-"], input=lines, capture_output=True, text=True)
+    assert piped.stdout == shown
+
+
+@pytest.mark.parametrize(
+    ("workload", "policy"), list(zip([SOFTMAX, PRODUCT], EXAMPLES, strict=True))
+)
+def test_the_examples_of_the_document_read_back_and_run(workload, policy):
+    if "avx2" not in succeeds("devices"):
+        pytest.skip("needs AVX2")
+    options = ["--policy", policy.replace("\n", ";"), "--kernels", "avx2"]
+    assert succeeds("kernel", workload, *options, "--emit", "policy") == policy
+    text = succeeds("kernel", workload, *options, "--time", "--threads", "2")
+    error = float(re.search(r"^error +(\S+) at most", text, re.MULTILINE)[1])
+    assert error < 1e-4
+    assert re.search(r"^time +median .* minimum .* 2 threads$", text, re.MULTILINE)
+    assert re.search(r"GFLOP/s .*GB/s", text)
+
+
+@pytest.mark.parametrize("workload", [SOFTMAX, PRODUCT])
+def test_the_printed_policy_is_the_one_that_runs(workload):
+    policy = succeeds("kernel", workload, "--emit", "policy")
+    again = succeeds("kernel", workload, "--policy", policy)
+    assert again == succeeds("kernel", workload)
+
+
+def test_emits_code():
+    assert "define" in succeeds("kernel", PRODUCT, "--emit", "llvm")
+    assert ".globl\tkernel" in succeeds("kernel", PRODUCT, "--emit", "asm")
+    assert succeeds("kernel", PRODUCT, "--emit", "loops").startswith("product 1 x 48 rows")
+
+
+BAD = {
+    "no workload": (["in %0"], "line 1"),
+    "not a workload": (["hello"], "line 1, column 1"),
+    "no such file": (["@/nowhere/to.txt"], "'/nowhere/to.txt' cannot be read"),
+    "a folder": (["@/"], "'/' cannot be read"),
+    "an unknown policy": ([PRODUCT, "--policy", "magic"], "policy, line 1, column 1"),
+    "too few decisions": ([SOFTMAX, "--policy", "threads 1"], "more 'loops' or 'product'"),
+    "an invalid tile": (
+        [PRODUCT, "--policy", "product tile=99x2x4 block=64x80 first=rows"],
+        "item 1: tiles of 99 rows",
+    ),
+    "a policy of another workload": (
+        [SOFTMAX, "--policy", "product tile=4x2x4 block=64x80 first=rows"],
+        "'loops' is expected",
+    ),
+    "an unknown instruction set": ([PRODUCT, "--kernels", "mmx"], "sse2, avx2 or avx512"),
+    "an unknown emission": ([PRODUCT, "--emit", "poetry"], "poetry"),
+    "threads that are none": ([PRODUCT, "--threads", "-1"], "--threads"),
+    "a hostile size": (
+        [r"in %0 f32[9000000000000]\n%1 f32[9000000000000] = %0[a]\nout %1"],
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("args", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_refused(args, message):
+    assert message in fails("kernel", *args)
