@@ -46,7 +46,7 @@ def outputs_in_double(
             return dict(zip(names, (arrays[key] for key in arrays.files), strict=True))
     double = in_double(onnx.load_from_string(data))
     feeds = {name: _widened(array) for name, array in inputs.items()}
-    found = aoe.load(double.SerializeToString()).run(feeds)
+    found = aoe.load(double.SerializeToString(), kernels="reference").run(feeds)
     cache.mkdir(parents=True, exist_ok=True)
     partial = kept.with_suffix(".partial.npz")
     np.savez(partial, *(found[name] for name in names))

@@ -9,7 +9,7 @@ ENVIRONMENT = None  # The build of this source tree.
 PACKAGE = "aoe"
 SETTINGS = "threads = the row's threads"
 DOCUMENTATION: list[str] = []
-NOTE = "reference evaluator"
+NOTE = "default kernels, not tuned"
 
 
 class Session:

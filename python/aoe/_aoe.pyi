@@ -9,7 +9,9 @@ class Model:
     """A loaded model. A value is what `aoe._values` says; `run` releases the GIL."""
 
     @staticmethod
-    def load(source: str | bytes, input_shapes: dict[str, list[int]], threads: int, kernels: str) -> Model:
+    def load(
+        source: str | bytes, input_shapes: dict[str, list[int]], threads: int, kernels: str
+    ) -> Model:
         """Loads a path (str) or the bytes of a model; 0 threads are as many as there are cores."""
 
     def inputs(self) -> list[tuple[str, str, list[int | str] | None]]:

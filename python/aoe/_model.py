@@ -80,6 +80,8 @@ def load(
 
     `input_shapes` fixes the symbolic dimensions of the inputs it names; the others are taken from
     what `run` is given. `threads` is how many cores a run may use: all if None.
+    `kernels` is "sse2", "avx2" or "avx512" for no wider vectors than that, or "reference" for
+    the evaluator that kernels are checked against.
     """
     if isinstance(path_or_bytes, bytes | bytearray | memoryview):
         source = bytes(path_or_bytes)

@@ -52,8 +52,7 @@ Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands
 
 // f32 lanes of the registers that serve a vector: 16 or 8.
 int register_lanes(const VectorIr& ir, int lanes) {
-  const bool wide =
-      ir.device.has(InstructionSet::avx512) && ir.device.vector_bytes == 64;
+  const bool wide = ir.device.has(InstructionSet::avx512) && ir.device.vector_bytes == 64;
   return wide && lanes > 8 ? 16 : 8;
 }
 

@@ -9,8 +9,8 @@
 #include "codegen/point_emitter.h"
 #include "expr/rewrite.h"
 
-// How a nest becomes a function: the outer points, for each of them the loops of every stage, at the
-// core of each loop a block of vectors whose accumulators are values, never memory.
+// How a nest becomes a function: the outer points, for each of them the loops of every stage, at
+// the core of each loop a block of vectors whose accumulators are values, never memory.
 
 namespace aoe {
 namespace {
@@ -93,10 +93,11 @@ class LoopEmitter {
     else function_.loop(loop_.extents[axis], 1, none, body);
   }
 
-  // Blocks of rows around vectors; where a block is turned in registers, vectors around blocks, so
-  // that what is read lies in the same few rows for as long as possible.
+  // Blocks of rows around vectors. Where a block is turned in registers and a walk along the
+  // vectors' axis would go through more pages than the processor has at hand, vectors around
+  // blocks.
   void core_loops(std::vector<AxisAt>& at) {
-    if (transposes()) {
+    if (transposes() && reads_far()) {
       vector_loops(at, [&](const Body& vectors) {
         block_loops(at, [&](int blocks) { body(at, with_blocks(vectors, blocks)); });
       });
@@ -110,6 +111,20 @@ class LoopEmitter {
   static Body with_blocks(Body body, int blocks) {
     body.blocks = blocks;
     return body;
+  }
+
+  bool reads_far() const {
+    constexpr int64_t kFar = int64_t{4} << 20;
+    const auto vector = static_cast<size_t>(policy_.vector_axis);
+    bool far = false;
+    for (const Expr& result : loop_.results) {
+      for_each_node(result, [&](const Expr& e) {
+        const auto stride =
+            e->op == ExprOp::load ? points_.stride_along(e, vector, loop_.extents) : std::nullopt;
+        far = far || (stride && *stride * loop_.extents[vector] * info(e.dtype()).bytes > kFar);
+      });
+    }
+    return far;
   }
 
   bool transposes() const { return policy_.block == policy_.lanes && policy_.lanes > 1; }
@@ -129,11 +144,10 @@ class LoopEmitter {
     });
     if (whole == extent) return;
     if (transposes()) {
-      function_.loop(function_.index(whole), function_.index(extent), 1, none,
-                     [&](llvm::Value* i) {
-                       at[axis] = {.base = i};
-                       inside(1);
-                     });
+      function_.loop(function_.index(whole), function_.index(extent), 1, none, [&](llvm::Value* i) {
+        at[axis] = {.base = i};
+        inside(1);
+      });
     } else {
       at[axis] = {.offset = whole};
       inside(static_cast<int>(extent - whole));
@@ -199,8 +213,7 @@ class LoopEmitter {
   void add_identities(Carried& accumulators, int width) {
     for (const Expr& identity : loop_.reducer->identity) {
       const bool small = is_float(identity.dtype()) && identity.dtype() != DType::f64;
-      const Expr wide =
-          small ? Expr::constant(DType::f32, identity->number) : identity;
+      const Expr wide = small ? Expr::constant(DType::f32, identity->number) : identity;
       accumulators.push_back(elements_.splat(elements_.constant(wide, 1), width));
     }
   }
@@ -252,12 +265,11 @@ class LoopEmitter {
 
   void reduce_lanes(std::vector<AxisAt>& at, const Body& outer, Carried& accumulators) {
     const auto axis = static_cast<size_t>(policy_.vector_axis);
-    each_vectors(loop_.extents[axis], accumulators,
-                 [&](llvm::Value* base, int64_t offset, Body b) {
-                   at[axis] = {.base = base, .offset = offset, .lanes = true};
-                   b.blocks = outer.blocks;
-                   accumulate(at, b, accumulators, policy_.unroll);
-                 });
+    each_vectors(loop_.extents[axis], accumulators, [&](llvm::Value* base, int64_t offset, Body b) {
+      at[axis] = {.base = base, .offset = offset, .lanes = true};
+      b.blocks = outer.blocks;
+      accumulate(at, b, accumulators, policy_.unroll);
+    });
   }
 
   // One step of the reduction for all points of the body. Accumulators lie `pitch` vectors apart
@@ -267,8 +279,7 @@ class LoopEmitter {
     for (int block = 0; block < body.blocks; ++block) {
       for (int vector = 0; vector < body.vectors; ++vector) {
         Point point = point_at(at, body, block, vector);
-        llvm::Value** own =
-            &accumulators[static_cast<size_t>(block * pitch + vector) * n];
+        llvm::Value** own = &accumulators[static_cast<size_t>(block * pitch + vector) * n];
         combine_element(point, own);
         for (const Loop::Kept& kept : loop_.kept) {
           points_.store(kept.store, points_.value(kept.value, point, loop_.extents), point, false);
@@ -286,8 +297,7 @@ class LoopEmitter {
       const Expr& element = loop_.elements[0];
       llvm::Value* a = points_.vector(element->operands[0], point, loop_.extents);
       llvm::Value* b = points_.vector(element->operands[1], point, loop_.extents);
-      next.push_back(
-          ir.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, own[0]}));
+      next.push_back(ir.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, own[0]}));
     } else {
       std::vector<llvm::Value*> args(own, own + n);
       for (const Expr& element : loop_.elements) {
@@ -303,8 +313,7 @@ class LoopEmitter {
   bool multiplies_and_adds() const {
     const Expr& element = loop_.elements[0];
     return loop_.reducer->name == "sum" && element->op == ExprOp::mul &&
-           (element.dtype() == DType::f32 || element.dtype() == DType::f64) &&
-           device_.fma;
+           (element.dtype() == DType::f32 || element.dtype() == DType::f64) && device_.fma;
   }
 
   std::vector<llvm::Value*> combined(const std::vector<llvm::Value*>& args, int width) {
@@ -337,8 +346,8 @@ class LoopEmitter {
     Carried folded;
     for (size_t block = 0; block < static_cast<size_t>(blocks); ++block) {
       const auto tuple_at = [&](size_t vector) {
-        const auto first = accumulators.begin() +
-                           static_cast<int64_t>((block * unroll + vector) * n);
+        const auto first =
+            accumulators.begin() + static_cast<int64_t>((block * unroll + vector) * n);
         return std::vector<llvm::Value*>(first, first + static_cast<int64_t>(n));
       };
       std::vector<llvm::Value*> tuple = tuple_at(0);
@@ -505,8 +514,8 @@ void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
   llvm::Value* failed = ir.getInt32(0);
   if (points.failure_slot() != nullptr) {
     // The slot is set in the entry block, before any use.
-    llvm::IRBuilder<> start(&*std::next(
-        llvm::cast<llvm::Instruction>(points.failure_slot())->getIterator()));
+    llvm::IRBuilder<> start(
+        &*std::next(llvm::cast<llvm::Instruction>(points.failure_slot())->getIterator()));
     start.CreateStore(ir.getInt1(false), points.failure_slot());
     failed = ir.CreateZExt(ir.CreateLoad(ir.getInt1Ty(), points.failure_slot()), ir.getInt32Ty());
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "policy/nest.h"
 #include "device/device.h"
+#include "policy/nest.h"
 
 namespace llvm {
 class Module;

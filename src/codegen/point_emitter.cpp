@@ -7,9 +7,7 @@
 namespace aoe {
 namespace {
 
-DType widened(DType dtype) {
-  return is_float(dtype) && dtype != DType::f64 ? DType::f32 : dtype;
-}
+DType widened(DType dtype) { return is_float(dtype) && dtype != DType::f64 ? DType::f32 : dtype; }
 
 // Strided vectors up to this distance are read whole and picked apart.
 constexpr int64_t kPickedStride = 4;
@@ -66,9 +64,8 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, Poin
     if (at.lanes) result.lane_stride += factor;
     if (at.base == nullptr) continue;
     llvm::Value* term = ir_.CreateMul(at.base, function_.index(factor), "", false, true);
-    result.variable = result.variable == nullptr
-                          ? term
-                          : ir_.CreateAdd(result.variable, term, "", false, true);
+    result.variable =
+        result.variable == nullptr ? term : ir_.CreateAdd(result.variable, term, "", false, true);
   }
   return result;
 }
@@ -124,8 +121,8 @@ llvm::Value* PointEmitter::emit(const Expr& expr, Point& point, llvm::Value* gua
   const auto of = [&](DType dtype) { return point.wide ? widened(dtype) : dtype; };
   switch (expr->op) {
     case ExprOp::constant:
-      return elements_.constant(
-          point.wide ? Expr::constant(of(expr.dtype()), expr->number) : expr, 1);
+      return elements_.constant(point.wide ? Expr::constant(of(expr.dtype()), expr->number) : expr,
+                                1);
     case ExprOp::axis: return position(point.at[static_cast<size_t>(expr->id)], point.lanes);
     case ExprOp::arg: return point.args[static_cast<size_t>(expr->id)];
     case ExprOp::load: return load(expr, point, guard);
@@ -241,8 +238,8 @@ llvm::Value* PointEmitter::gathered(const NestBuffer& buffer, size_t id, llvm::V
   if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
   if (outside != nullptr) outside = elements_.splat(outside, point.lanes);
   access(id, [&] {
-    result = elements_.gather(buffer.dtype, bases_[id], elements_.splat(offsets, point.lanes),
-                              mask, outside);
+    result = elements_.gather(buffer.dtype, bases_[id], elements_.splat(offsets, point.lanes), mask,
+                              outside);
   });
   return result;
 }
@@ -255,16 +252,28 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
     return gathered(buffer, id, offset, point, mask, outside);
   }
   llvm::Value* result = nullptr;
+  const bool picked = at.lane_stride >= 1 && at.lane_stride <= kPickedStride;
+  if (picked && mask != nullptr && !is_vector(mask) &&
+      element_count(buffer.shape) > (point.lanes - 1) * at.lane_stride) {
+    // All lanes or none: where none, the first elements are read instead, and not used.
+    llvm::Value* from = ir_.CreateSelect(mask, pointer(buffer, id, at), bases_[id]);
+    access(id, [&] {
+      result = at.lane_stride == 1
+                   ? elements_.load(buffer.dtype, from, point.lanes, tail_mask(point))
+                   : strided(buffer, at, from, point);
+    });
+    llvm::Value* otherwise =
+        outside != nullptr ? outside : llvm::Constant::getNullValue(result->getType());
+    return elements_.select(mask, result, elements_.splat(otherwise, point.lanes));
+  }
   if (at.lane_stride == 1) {
     mask = both(mask, tail_mask(point));
     if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
     if (outside != nullptr) outside = elements_.splat(outside, point.lanes);
     llvm::Value* from = pointer(buffer, id, at);
-    access(
-        id, [&] { result = elements_.load(buffer.dtype, from, point.lanes, mask, outside); });
+    access(id, [&] { result = elements_.load(buffer.dtype, from, point.lanes, mask, outside); });
     return result;
   }
-  const bool picked = at.lane_stride > 1 && at.lane_stride <= kPickedStride;
   if (picked && mask == nullptr) {
     llvm::Value* from = pointer(buffer, id, at);
     access(id, [&] { result = strided(buffer, at, from, point); });
@@ -282,8 +291,8 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
 }
 
 // Whole vectors that cover the strided elements and not one more, picked apart.
-llvm::Value* PointEmitter::strided(const NestBuffer& buffer, const Linear& at,
-                                   llvm::Value* pointer, const Point& point) {
+llvm::Value* PointEmitter::strided(const NestBuffer& buffer, const Linear& at, llvm::Value* pointer,
+                                   const Point& point) {
   const int64_t stride = at.lane_stride;
   const int64_t bytes = info(buffer.dtype).bytes;
   const int lanes = point.lanes;
@@ -326,8 +335,7 @@ std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point
     point.at[vector_axis].offset = first + i;
     const Linear at = *linear(load->operands[0], point);
     llvm::Value* from = pointer(buffer, id, at);
-    access(id,
-                        [&] { rows.push_back(elements_.load(buffer.dtype, from, lanes)); });
+    access(id, [&] { rows.push_back(elements_.load(buffer.dtype, from, lanes)); });
   }
   for (int width = 1; width < lanes; width *= 2) {
     std::vector<int> low(static_cast<size_t>(lanes));
@@ -349,8 +357,7 @@ std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point
   return rows;
 }
 
-void PointEmitter::store(const NestStore& store, llvm::Value* value, Point& point,
-                         bool streaming) {
+void PointEmitter::store(const NestStore& store, llvm::Value* value, Point& point, bool streaming) {
   const auto id = static_cast<size_t>(store.buffer);
   const NestBuffer& buffer = nest_.buffers[id];
   const auto at = linear(store.offset, point);

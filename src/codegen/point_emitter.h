@@ -5,8 +5,8 @@
 
 #include "codegen/builder.h"
 #include "codegen/elements.h"
-#include "policy/nest.h"
 #include "expr/affine.h"
+#include "policy/nest.h"
 
 namespace aoe {
 

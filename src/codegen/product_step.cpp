@@ -22,9 +22,7 @@ namespace {
 struct RowTiles {
   int64_t rows, count;
 
-  int64_t first(int64_t tile) const {
-    return tile * (rows / count) + std::min(tile, rows % count);
-  }
+  int64_t first(int64_t tile) const { return tile * (rows / count) + std::min(tile, rows % count); }
   int height(int64_t tile) const {
     return static_cast<int>(rows / count + (tile < rows % count ? 1 : 0));
   }
@@ -76,10 +74,10 @@ class ProductStep : public Kernel::Step {
                  for (int64_t task = first; task < last; ++task) {
                    const int64_t part = task % row_parts;
                    const int64_t block = task / row_parts % blocks;
-                   run_block(run, task / row_parts / blocks, block,
-                             {tiles_.count * part / row_parts,
-                              tiles_.count * (part + 1) / row_parts},
-                             static_cast<std::byte*>(scratch));
+                   run_block(
+                       run, task / row_parts / blocks, block,
+                       {tiles_.count * part / row_parts, tiles_.count * (part + 1) / row_parts},
+                       static_cast<std::byte*>(scratch));
                  }
                });
     return true;
@@ -88,9 +86,8 @@ class ProductStep : public Kernel::Step {
   std::vector<Part> parts() const override {
     std::vector<Part> parts;
     if (packing_code_) {
-      parts.push_back({packing_code_, [this](llvm::Module& module) {
-                         emit_nest(module, packing_, device_);
-                       }});
+      parts.push_back(
+          {packing_code_, [this](llvm::Module& module) { emit_nest(module, packing_, device_); }});
     }
     for (const auto& [key, code] : codes_) {
       const auto [rows, vectors, partial] = key;
@@ -199,8 +196,8 @@ class ProductStep : public Kernel::Step {
       for (int64_t k = 0; k < shape_.depth; ++k) {
         for (int64_t panel = 0; panel < panels; ++panel) {
           const int64_t count = std::min(width_, shape_.columns - panel * width_);
-          std::memcpy(fixed_right_.raw() + (m * fixed_right_size_ +
-                                            (panel * shape_.depth + k) * width_) * bytes_,
+          std::memcpy(fixed_right_.raw() +
+                          (m * fixed_right_size_ + (panel * shape_.depth + k) * width_) * bytes_,
                       plain.raw() + (m * size + k * shape_.columns + panel * width_) * bytes_,
                       static_cast<size_t>(count * bytes_));
         }
@@ -229,7 +226,8 @@ class ProductStep : public Kernel::Step {
     loop.results = {rewrite(with_axes(c_.right, to), [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load) return {};
       const int value = static_cast<int>(e->id);
-      packing_.buffers.push_back({e.dtype(), workload_.values[static_cast<size_t>(value)].type.shape,
+      packing_.buffers.push_back({e.dtype(),
+                                  workload_.values[static_cast<size_t>(value)].type.shape,
                                   workload_.storage(value), false});
       const Expr outside = has_outside(e) ? e->operands.back() : Expr{};
       return Expr::load(static_cast<int64_t>(packing_.buffers.size()) - 1, e.dtype(), index_of(e),
@@ -254,9 +252,8 @@ class ProductStep : public Kernel::Step {
     packing_.loops = {std::move(loop)};
     const NestPolicy loops = choose_loops(packing_, device_);
     packing_ = decided(std::move(packing_), loops);
-    packing_code_ = compile(to_string(packing_), device_, [&](llvm::Module& module) {
-      emit_nest(module, packing_, device_);
-    });
+    packing_code_ = compile(to_string(packing_), device_,
+                            [&](llvm::Module& module) { emit_nest(module, packing_, device_); });
   }
 
   void describe_tile() {
@@ -379,22 +376,22 @@ class ProductStep : public Kernel::Step {
     call.right_depth = shape_.right == Side::fixed    ? width_
                        : shape_.right == Side::direct ? right_.load.depth_stride
                                                       : pitch_;
-    const std::byte* left = shape_.left == Side::direct
-                                ? start_of(left_, run, at)
-                                : fixed_left_.raw() + dot(at, fixed_left_steps_) * shape_.rows *
-                                                          shape_.depth * bytes_;
+    const std::byte* left =
+        shape_.left == Side::direct
+            ? start_of(left_, run, at)
+            : fixed_left_.raw() + dot(at, fixed_left_steps_) * shape_.rows * shape_.depth * bytes_;
     const std::byte* right =
-        shape_.right == Side::direct
-            ? start_of(right_, run, at) + column * bytes_
+        shape_.right == Side::direct ? start_of(right_, run, at) + column * bytes_
         : shape_.right == Side::fixed
-            ? fixed_right_.raw() + (dot(at, fixed_right_steps_) * fixed_right_size_ +
-                                    column * shape_.depth) * bytes_
+            ? fixed_right_.raw() +
+                  (dot(at, fixed_right_steps_) * fixed_right_size_ + column * shape_.depth) * bytes_
             : scratch;
     const int64_t out_bytes = info(tile_.out_dtype).bytes;
     auto* out = static_cast<std::byte*>(
                     run.values[static_cast<size_t>(workload_.storage(stage_.outputs[0]))]) +
                 (outer * shape_.rows * shape_.columns + column) * out_bytes;
-    const bool aligned = reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(device_.vector_bytes) == 0;
+    const bool aligned =
+        reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(device_.vector_bytes) == 0;
     const Codes& codes = aligned && streams() ? streaming_codes_ : codes_;
     std::byte* sums = scratch + packed_bytes();
     std::vector<const std::byte*> operands;

@@ -19,12 +19,12 @@ struct Tile {
   int rows = 1;
   int vectors = 1;  // of `lanes` columns each
   int lanes = 1;
-  bool partial = false;       // the last vector has fewer columns
-  bool guarded = false;       // no column of the right side beyond those may be read
-  bool packed_left = false;   // row by row for each depth, without gaps
-  bool prefetch = false;      // the next block of the right side
-  bool split = false;         // the depth comes in several calls
-  bool streaming = false;     // whole vectors of results go past the caches, and are aligned for it
+  bool partial = false;      // the last vector has fewer columns
+  bool guarded = false;      // no column of the right side beyond those may be read
+  bool packed_left = false;  // row by row for each depth, without gaps
+  bool prefetch = false;     // the next block of the right side
+  bool split = false;        // the depth comes in several calls
+  bool streaming = false;    // whole vectors of results go past the caches, and are aligned for it
   // Over arg(0), the sum, and loads numbered in the order of `operands`.
   Expr result;
   DType out_dtype = DType::f32;

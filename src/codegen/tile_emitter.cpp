@@ -55,8 +55,9 @@ class TileEmitter {
     });
     function_.loop(whole, depth_, 1, sums, [&](llvm::Value* k) { advance(k, 0, sums); });
     if (tile_.split) {
-      branch(ir_.CreateIsNotNull(number(offsetof(TileCall, finishes))),
-             [&] { store_results(sums); }, [&] { keep_sums(sums); });
+      branch(
+          ir_.CreateIsNotNull(number(offsetof(TileCall, finishes))), [&] { store_results(sums); },
+          [&] { keep_sums(sums); });
     } else {
       store_results(sums);
     }
@@ -79,12 +80,9 @@ class TileEmitter {
     std::vector<llvm::Constant*> steps;
     for (int i = 0; i < tile_.lanes; ++i) steps.push_back(ir_.getInt32(static_cast<uint32_t>(i)));
     llvm::Value* limit = ir_.CreateTrunc(count, ir_.getInt32Ty());
-    return ir_.CreateICmpULT(llvm::ConstantVector::get(steps),
-                             elements_.splat(limit, tile_.lanes));
+    return ir_.CreateICmpULT(llvm::ConstantVector::get(steps), elements_.splat(limit, tile_.lanes));
   }
-  llvm::Value* mask_of(int vector) const {
-    return vector == tile_.vectors - 1 ? mask_ : nullptr;
-  }
+  llvm::Value* mask_of(int vector) const { return vector == tile_.vectors - 1 ? mask_ : nullptr; }
 
   void branch(llvm::Value* condition, const std::function<void()>& taken,
               const std::function<void()>& otherwise) {
@@ -133,8 +131,8 @@ class TileEmitter {
     llvm::Value* base = pointer(offsetof(TileCall, sums));
     llvm::Value* row_step = number(offsetof(TileCall, sums_row));
     for (int row = 0; row < tile_.rows; ++row) {
-      llvm::Value* at = function_.element(
-          base, ir_.CreateMul(row_step, function_.index(row)), bytes_);
+      llvm::Value* at =
+          function_.element(base, ir_.CreateMul(row_step, function_.index(row)), bytes_);
       for (int vector = 0; vector < tile_.vectors; ++vector) {
         visit(row, vector, function_.element(at, int64_t{vector} * tile_.lanes, bytes_));
       }
@@ -207,13 +205,12 @@ class TileEmitter {
       llvm::Value* at =
           function_.element(out, ir_.CreateMul(out_row, function_.index(row)), out_bytes);
       for (int vector = 0; vector < tile_.vectors; ++vector) {
-        llvm::Value* value = elements_.splat(
-            result(tile_.result, sum(sums, row, vector), row, vector), tile_.lanes);
+        llvm::Value* value =
+            elements_.splat(result(tile_.result, sum(sums, row, vector), row, vector), tile_.lanes);
         llvm::Value* to = function_.element(at, int64_t{vector} * tile_.lanes, out_bytes);
-        function_.accessing(
-            kOutputs, [&] {
-              elements_.store(tile_.out_dtype, value, to, mask_of(vector), tile_.streaming);
-            });
+        function_.accessing(kOutputs, [&] {
+          elements_.store(tile_.out_dtype, value, to, mask_of(vector), tile_.streaming);
+        });
       }
     }
   }
@@ -279,12 +276,12 @@ std::string to_string(const Tile& tile) {
     operands.push_back(
         fmt::format("{} {}", info(operand.dtype).brief, operand.by_column ? "columns" : "rows"));
   }
-  return fmt::format("tile {} {}x{} vectors of {}{}{}{}{}{}{} -> {} {} of ({})",
-                     info(tile.dtype).brief, tile.rows, tile.vectors, tile.lanes,
-                     tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
-                     tile.packed_left ? " packed" : "", tile.prefetch ? " prefetch" : "",
-                     tile.split ? " split" : "", tile.streaming ? " past the caches" : "", info(tile.out_dtype).brief,
-                     to_string(tile.result, 0), fmt::join(operands, ", "));
+  return fmt::format(
+      "tile {} {}x{} vectors of {}{}{}{}{}{}{} -> {} {} of ({})", info(tile.dtype).brief, tile.rows,
+      tile.vectors, tile.lanes, tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
+      tile.packed_left ? " packed" : "", tile.prefetch ? " prefetch" : "",
+      tile.split ? " split" : "", tile.streaming ? " past the caches" : "",
+      info(tile.out_dtype).brief, to_string(tile.result, 0), fmt::join(operands, ", "));
 }
 
 void emit_tile(llvm::Module& module, const Tile& tile, const Device& device) {

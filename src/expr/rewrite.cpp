@@ -47,8 +47,8 @@ class Rewriter {
 
   // Division of known positions, which taps that are unrolled leave behind.
   static Expr divided(ExprOp op, const Expr& a, const Expr& b) {
-    const bool known = a.dtype() == DType::i64 && a.is_constant() && b.is_constant() &&
-                       a->id >= 0 && b->id > 0;
+    const bool known =
+        a.dtype() == DType::i64 && a.is_constant() && b.is_constant() && a->id >= 0 && b->id > 0;
     if (known && op == ExprOp::div) return Expr::integer(DType::i64, a->id / b->id);
     if (known && (op == ExprOp::mod || op == ExprOp::rem)) {
       return Expr::integer(DType::i64, a->id % b->id);

@@ -50,8 +50,8 @@ struct Stage {
 struct Workload {
   struct Value {
     TensorType type;
-    int view_of = -1;  // the same elements as that value, in another shape
-    Tensor constant;   // known contents
+    int view_of = -1;     // the same elements as that value, in another shape
+    Tensor constant;      // known contents
     bool weight = false;  // an input whose contents stay the same from run to run
   };
 

@@ -45,13 +45,17 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
   }
   const Expr& element = stage.elements[0];
   const DType dtype = element.dtype();
-  const bool sums = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 ||
-                    dtype == DType::i64;
+  const bool sums =
+      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
   if (element->op != ExprOp::mul || !sums) return std::nullopt;
   const Shape extents = stage.extents();
   if (element_count(extents) == 0) return std::nullopt;
-  Contraction c{.outer = {}, .rows = {}, .columns = {}, .depth = {},
-                .left = element->operands[0], .right = element->operands[1]};
+  Contraction c{.outer = {},
+                .rows = {},
+                .columns = {},
+                .depth = {},
+                .left = element->operands[0],
+                .right = element->operands[1]};
   auto in_left = axes_in(c.left, extents.size());
   auto in_right = axes_in(c.right, extents.size());
   for (size_t axis = stage.axes.size(); axis < extents.size(); ++axis) {
@@ -127,7 +131,8 @@ std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& sta
 bool is_fixed(const Workload& workload, const Expr& expr) {
   return !any_node(expr, [&](const Expr& e) {
     if (e->op != ExprOp::load) return false;
-    const auto& value = workload.values[static_cast<size_t>(workload.storage(static_cast<int>(e->id)))];
+    const auto& value =
+        workload.values[static_cast<size_t>(workload.storage(static_cast<int>(e->id)))];
     return !value.weight && value.constant.empty();
   });
 }
@@ -144,8 +149,7 @@ constexpr int64_t kDeepEnoughToReorder = 16;
 
 class Preparation {
  public:
-  Preparation(const Workload& workload, const std::vector<bool>& may)
-      : from_(workload), may_(may) {
+  Preparation(const Workload& workload, const std::vector<bool>& may) : from_(workload), may_(may) {
     result_.workload = workload;
     result_.workload.stages.clear();
   }
@@ -166,20 +170,22 @@ class Preparation {
   }
 
   int add_value(DType dtype, Shape shape) {
-    result_.workload.values.push_back({.type = {dtype, std::move(shape)}, .view_of = -1,
-                                       .constant = {}});
+    result_.workload.values.push_back(
+        {.type = {dtype, std::move(shape)}, .view_of = -1, .constant = {}});
     return static_cast<int>(result_.workload.values.size()) - 1;
   }
 
   bool add_contraction(Stage stage) {
     const auto c = contraction_of(stage);
     if (!c || c->column_count < kFewColumns || c->depth_count < kShallow) return false;
-    if (c->outer_count * c->row_count * c->column_count * c->depth_count < kFewProducts) return false;
+    if (c->outer_count * c->row_count * c->column_count * c->depth_count < kFewProducts)
+      return false;
     const Workload& w = result_.workload;
     const bool left_fixed = is_fixed(w, c->left);
     const bool right_fixed = is_fixed(w, c->right);
     const auto right = matrix_load(w, stage, *c, c->right);
-    const bool right_direct = right && right->column_stride == 1 && c->right.dtype() == stage.elements[0].dtype();
+    const bool right_direct =
+        right && right->column_stride == 1 && c->right.dtype() == stage.elements[0].dtype();
     // A single row has nothing to pay for a copy of the other side with.
     if (c->row_count < 4 && !right_direct && !right_fixed) return false;
 
@@ -284,8 +290,7 @@ class Preparation {
     const Shape extents = stage.extents();
     return rewrite(expr, [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load || !has_outside(e) || !e->operands.back().is_constant()) return {};
-      const Shape& shape =
-          result_.workload.values[static_cast<size_t>(e->id)].type.shape;
+      const Shape& shape = result_.workload.values[static_cast<size_t>(e->id)].type.shape;
       Stage copy;
       std::vector<Expr> from;
       std::vector<Expr> index;

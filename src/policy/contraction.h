@@ -44,10 +44,10 @@ std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& sta
 bool is_fixed(const Workload& workload, const Expr& expr);
 
 // The same computation with contractions made ready: padding is written out around what it pads,
-// what is not laid out for products is brought into a layout that is, and what follows a product but
-// is not seen row by row becomes a stage of its own. `contracts` says for each stage of the result
-// whether it is to run as products of matrices, `origins` which stage it comes from. `may` says which
-// stages may run so.
+// what is not laid out for products is brought into a layout that is, and what follows a product
+// but is not seen row by row becomes a stage of its own. `contracts` says for each stage of the
+// result whether it is to run as products of matrices, `origins` which stage it comes from. `may`
+// says which stages may run so.
 struct Prepared {
   Workload workload;
   std::vector<bool> contracts;

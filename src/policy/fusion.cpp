@@ -57,7 +57,7 @@ bool is_costly(ExprOp op) {
 constexpr int64_t kLargestInlined = 64;
 
 struct Uses {
-  int stages = 0;         // that load it
+  int stages = 0;           // that load it
   int64_t most_points = 0;  // iterations of the busiest of them
   bool through_view = false;
   bool result = false;
@@ -121,8 +121,7 @@ bool is_aligned(const Workload& workload, const Stage& stage, const std::set<int
     const auto value = static_cast<int>(load->id);
     if (!made.contains(workload.storage(value))) return;
     const Shape& shape = workload.values[static_cast<size_t>(value)].type.shape;
-    const Shape& whole =
-        workload.values[static_cast<size_t>(workload.storage(value))].type.shape;
+    const Shape& whole = workload.values[static_cast<size_t>(workload.storage(value))].type.shape;
     aligned = aligned && shape.size() >= outer && whole.size() >= outer;
     for (size_t i = 0; aligned && i < outer; ++i) {
       const Expr& index = load->operands[i];
@@ -141,8 +140,8 @@ size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, s
     int64_t longest = 1;
     for (const size_t s : stages) {
       const Shape all = workload.stages[s].extents();
-      longest = std::max(
-          longest, element_count({all.begin() + static_cast<int64_t>(outer), all.end()}));
+      longest =
+          std::max(longest, element_count({all.begin() + static_cast<int64_t>(outer), all.end()}));
     }
     return longest;
   };

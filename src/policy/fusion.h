@@ -16,8 +16,7 @@ struct Group {
 // The same computation with elementwise stages written into what uses them, where that neither
 // repeats work nor hides a result. `may` says which stages may be; `left` is which those are that
 // are left.
-Workload inlined(const Workload& workload, const std::vector<bool>& may,
-                 std::vector<size_t>& left);
+Workload inlined(const Workload& workload, const std::vector<bool>& may, std::vector<size_t>& left);
 
 // Consecutive stages that can share their outer axes. `alone` says which stages must not.
 std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& alone);

@@ -32,9 +32,8 @@ class LoopChoice {
     for (const NestStore& store : loop.stores) {
       stores_.push_back(*affine_of(store.offset, loop.extents.size()));
       const NestBuffer& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
-      worth_streaming_ =
-          worth_streaming_ ||
-          exceeds_caches(device, element_count(buffer.shape) * info(buffer.dtype).bytes);
+      worth_streaming_ = worth_streaming_ || exceeds_caches(device, element_count(buffer.shape) *
+                                                                        info(buffer.dtype).bytes);
     }
   }
 

@@ -196,7 +196,8 @@ class GroupLowering {
         row_major_strides({axes.begin() + static_cast<int64_t>(skipped), axes.end()});
     Expr offset = Expr::integer(DType::i64, 0);
     for (size_t i = skipped; i < axes.size(); ++i) {
-      if (axes[i] != 1) offset = offset + Expr::axis(static_cast<int64_t>(i)) * strides[i - skipped];
+      if (axes[i] != 1)
+        offset = offset + Expr::axis(static_cast<int64_t>(i)) * strides[i - skipped];
     }
     return {buffer, offset};
   }

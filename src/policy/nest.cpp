@@ -56,8 +56,8 @@ std::string to_string(const Nest& nest) {
   }
   std::string margin;
   const auto line = [&](const std::string& words) { text += margin + words + "\n"; };
-  const auto axis_line = [&](size_t axis, size_t out_rank, int64_t extent,
-                             const std::string& kind, const std::string& note) {
+  const auto axis_line = [&](size_t axis, size_t out_rank, int64_t extent, const std::string& kind,
+                             const std::string& note) {
     line(fmt::format("{} {} < {}{}", kind, axis_name(static_cast<int64_t>(axis), out_rank), extent,
                      note));
     margin += "  ";

@@ -25,8 +25,8 @@ struct NestStore {
 };
 
 // The loops of one stage. Axes are the nest's outer ones, further output axes, then reduced ones.
-// Loads name buffers; one whose index is a single number is known to stay inside the buffer, and the
-// number is a linear offset.
+// Loads name buffers; one whose index is a single number is known to stay inside the buffer, and
+// the number is a linear offset.
 struct Loop {
   Shape extents;
   size_t out_rank = 0;  // axes that are not reduced

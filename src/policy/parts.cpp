@@ -61,8 +61,8 @@ class CutFinder {
     if (axis < outer_ || axis >= loop_.out_rank) return;
     const int64_t factor = form->coefficients[axis];
     // The first position with another sign than those before it.
-    const int64_t at = factor > 0 ? ceil_div(-form->constant, factor)
-                                  : floor_div(form->constant, -factor) + 1;
+    const int64_t at =
+        factor > 0 ? ceil_div(-form->constant, factor) : floor_div(form->constant, -factor) + 1;
     if (at > 0 && at < loop_.extents[axis]) cuts_[axis].insert(at);
   }
 
@@ -102,8 +102,7 @@ Expr without_outside_loads(const std::vector<NestBuffer>& buffers, const Expr& e
 
 }  // namespace
 
-std::vector<Loop> parts_of(const std::vector<NestBuffer>& buffers, const Loop& loop,
-                           size_t outer) {
+std::vector<Loop> parts_of(const std::vector<NestBuffer>& buffers, const Loop& loop, size_t outer) {
   if (loop.reducer || element_count(loop.extents) == 0) return {loop};
   std::vector<Loop> parts{loop};
   // Cutting one axis may show where to cut another.

@@ -73,7 +73,7 @@ int64_t multiple(int64_t count, int64_t step, int64_t all) {
 
 ProductShape product_shape(const Workload& workload, const Stage& stage, const Contraction& c) {
   const Shape extents = stage.extents();
-  ProductShape shape{c.outer_count, c.row_count,  c.column_count, c.depth_count, 1, 1,
+  ProductShape shape{c.outer_count, c.row_count,  c.column_count,           c.depth_count, 1, 1,
                      Side::direct,  Side::packed, stage.elements[0].dtype()};
   if (is_fixed(workload, c.left)) shape.left = Side::fixed;
   const auto right = matrix_load(workload, stage, c, c.right);
@@ -106,9 +106,8 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   }
   policy.depth = multiple(room / 2 / width, 1, shape.depth);
   policy.columns_first = shape.rows * policy.depth <= room;
-  policy.columns = policy.columns_first
-                       ? shape.columns
-                       : multiple(room / policy.depth, width, shape.columns);
+  policy.columns =
+      policy.columns_first ? shape.columns : multiple(room / policy.depth, width, shape.columns);
   policy.prefetch = policy.columns_first && shape.right == Side::fixed && shape.rows > policy.rows;
   return policy;
 }

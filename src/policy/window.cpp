@@ -13,7 +13,10 @@ namespace {
 constexpr int64_t kLargestWindow = 64;
 constexpr int64_t kLargestStep = 4;
 constexpr int64_t kCacheLine = 64;
-// A row is read several times: it should stay in the second-level cache.
+// Half of a first-level cache, and strips that do not repeat too much of their neighbours.
+constexpr int64_t kComfortableRow = 16 << 10;
+constexpr int64_t kLeastRows = 4;
+// A row is read several times: at least the second-level cache should hold it.
 constexpr int64_t kLargestRow = 256 << 10;
 
 Expr axis(size_t which) { return Expr::axis(static_cast<int64_t>(which)); }
@@ -30,7 +33,7 @@ Expr without_axis(const Affine& form, size_t left_out) {
 
 class WindowLowering {
  public:
-  WindowLowering(const std::vector<NestBuffer>& buffers, const Loop& loop) : loop_(loop) {
+  WindowLowering(const std::vector<NestBuffer>& buffers, Loop loop) : loop_(std::move(loop)) {
     nest_.buffers = buffers;
   }
 
@@ -42,11 +45,15 @@ class WindowLowering {
     if (count < 2 || count > kLargestWindow || element_count(loop_.extents) == 0) {
       return std::nullopt;
     }
-    const std::vector<Expr> loads = window_loads();
+    std::vector<Expr> loads = window_loads();
     if (loads.empty()) return std::nullopt;
-    outer_ = loop_.out_rank - 1;
-    for (const Expr& load : loads) outer_ = std::min(outer_, aligned_axes(load));
-    if (outer_ == 0) return std::nullopt;
+    aligned_ = loop_.out_rank - 1;
+    for (const Expr& load : loads) aligned_ = std::min(aligned_, aligned_axes(load));
+    if (aligned_ == 0) return std::nullopt;
+    outer_ = aligned_;
+    // What comes next may be an axis of one position: no more than the others.
+    while (outer_ + 1 < loop_.out_rank && loop_.extents[outer_] == 1) ++outer_;
+    if (cut_into_strips(loads)) loads = window_loads();
     nest_.outer.assign(loop_.extents.begin(), loop_.extents.begin() + static_cast<int64_t>(outer_));
     std::vector<std::pair<Expr, Expr>> replaced;
     for (const Expr& load : loads) {
@@ -68,6 +75,35 @@ class WindowLowering {
   }
 
  private:
+  // Where all that the windows of an outer point see is more than the first-level cache holds, they
+  // are taken in strips.
+  bool cut_into_strips(const std::vector<Expr>& loads) {
+    if (outer_ + 1 >= loop_.out_rank) return false;
+    int64_t bytes = 0;
+    for (const Expr& load : loads) {
+      const Shape& shape = shape_of(load);
+      bytes += element_count({shape.begin() + static_cast<int64_t>(aligned_), shape.end()}) *
+               info(load.dtype()).bytes;
+    }
+    const int64_t extent = loop_.extents[outer_];
+    int64_t rows = extent;
+    while (rows > 1 && (extent % rows != 0 || bytes * rows / extent > kComfortableRow)) --rows;
+    if (rows == extent || rows < kLeastRows) return false;
+    std::vector<Expr> to;
+    for (size_t i = 0; i < loop_.extents.size(); ++i) {
+      if (i == outer_) to.push_back(axis(i) * rows + axis(i + 1));
+      else to.push_back(axis(i < outer_ ? i : i + 1));
+    }
+    for (Expr& element : loop_.elements) element = with_axes(element, to);
+    for (Expr& result : loop_.results) result = with_axes(result, to);
+    for (NestStore& store : loop_.stores) store.offset = with_axes(store.offset, to);
+    loop_.extents[outer_] = rows;
+    loop_.extents.insert(loop_.extents.begin() + static_cast<int64_t>(outer_), extent / rows);
+    ++loop_.out_rank;
+    strip_ = outer_++;
+    return true;
+  }
+
   void add(Loop loop) {
     size_t kept = ~size_t{0};
     nest_.loops.push_back(lower_loop(nest_.buffers, std::move(loop), outer_, kept));
@@ -81,8 +117,8 @@ class WindowLowering {
   // last dimension.
   int64_t step_of(const Expr& load) const {
     if (load->rank == 0) return 0;
-    const auto form = affine_of(load->operands[static_cast<size_t>(load->rank) - 1],
-                                loop_.extents.size());
+    const auto form =
+        affine_of(load->operands[static_cast<size_t>(load->rank) - 1], loop_.extents.size());
     return form ? form->coefficients[loop_.out_rank - 1] : 0;
   }
 
@@ -115,22 +151,28 @@ class WindowLowering {
   // Makes the row that a load reads instead; gives that load, or nothing.
   std::optional<Expr> row_of(const Expr& load) {
     const Shape& shape = shape_of(load);
-    const Expr outside =
-        has_outside(load) ? load->operands.back() : Expr::integer(load.dtype(), 0);
+    const Expr outside = has_outside(load) ? load->operands.back() : Expr::integer(load.dtype(), 0);
     if (!outside.is_constant()) return std::nullopt;
     const size_t vector = loop_.out_rank - 1;
     Shape row;
     std::vector<Expr> from;   // index of the source, over the copy's axes
     std::vector<Expr> index;  // index of the row, over the loop's axes
-    for (size_t d = 0; d < outer_; ++d) from.push_back(axis(d));
-    for (size_t d = outer_; d < shape.size(); ++d) {
-      const Expr& position = load->operands[d];
-      const auto form = affine_of(position, loop_.extents.size());
-      const auto range = interval_of(position, loop_.extents);
-      if (!form || !range) return std::nullopt;
-      for (size_t i = 0; i < outer_; ++i) {
+    for (size_t d = 0; d < aligned_; ++d) from.push_back(axis(d));
+    for (size_t d = aligned_; d < shape.size(); ++d) {
+      auto form = affine_of(load->operands[d], loop_.extents.size());
+      if (!form) return std::nullopt;
+      for (size_t i = 0; i < aligned_; ++i) {
         if (form->coefficients[i] != 0 && loop_.extents[i] != 1) return std::nullopt;
       }
+      // A row counts from where its strip begins.
+      Expr start = number(0);
+      if (strip_) {
+        start = axis(*strip_) * form->coefficients[*strip_];
+        form->coefficients[*strip_] = 0;
+      }
+      const Expr position = without_axis(*form, loop_.extents.size());
+      const auto range = interval_of(position, loop_.extents);
+      if (!range) return std::nullopt;
       const int64_t step = d + 1 == shape.size() ? step_of(load) : 1;
       const size_t first_axis = outer_ + row.size();
       if (step > 1 && step <= kLargestStep) {
@@ -144,11 +186,11 @@ class WindowLowering {
         index.push_back(axis(vector) + rest / step);
         row.push_back(step);
         row.push_back(loop_.extents[vector] + rest_range->high / step);
-        from.push_back(axis(first_axis) + axis(first_axis + 1) * step + range->low);
+        from.push_back(start + axis(first_axis) + axis(first_axis + 1) * step + range->low);
       } else {
         index.push_back(position - range->low);
         row.push_back(range->high - range->low + 1);
-        from.push_back(axis(first_axis) + range->low);
+        from.push_back(start + axis(first_axis) + range->low);
       }
     }
     // Lines of the row begin at cache lines.
@@ -191,8 +233,10 @@ class WindowLowering {
     }
   }
 
-  const Loop& loop_;
+  Loop loop_;
+  size_t aligned_ = 0;  // leading axes that are the loads' leading dimensions
   size_t outer_ = 0;
+  std::optional<size_t> strip_;  // the outer axis that counts strips of windows
   Nest nest_;
 };
 

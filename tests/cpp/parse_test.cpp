@@ -152,7 +152,8 @@ const std::vector<Broken> kBrokenStages{
     {"in %1 f32[4] x", "line 2, column 14: the end of the line is expected, not 'x'"},
     {"in % f32[4]", "line 2, column 4: a number is expected after '%'"},
     {"sum",
-     "line 2, column 1: 'in', 'weight', 'view', 'constant', 'out' or the value of a stage is expected, "
+     "line 2, column 1: 'in', 'weight', 'view', 'constant', 'out' or the value of a stage is "
+     "expected, "
      "not 'sum'"},
     {"%1 f32[4] = %0[a] ! 1", "line 2, column 19: '!' has no meaning here"},
     {"out %0\nout %0", "line 3, column 1: the end of the text is expected, not 'out'"},
@@ -173,9 +174,10 @@ TEST(WorkloadText, ErrorsSayWhereAndWhat) {
     const std::string text = "in %0 f32[4]\n" + broken.text + "\nout %0\n";
     EXPECT_EQ(message_of(text).substr(0, broken.message.size()), broken.message) << text;
   }
-  EXPECT_EQ(message_of("in %0 f32[4]"),
-            "line 1, column 13: 'in', 'weight', 'view', 'constant', 'out' or the value of a stage is "
-            "expected, not the end of the text");
+  EXPECT_EQ(
+      message_of("in %0 f32[4]"),
+      "line 1, column 13: 'in', 'weight', 'view', 'constant', 'out' or the value of a stage is "
+      "expected, not the end of the text");
 }
 
 std::string repeated(std::string_view text, int times) {

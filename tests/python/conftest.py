@@ -14,7 +14,9 @@ def pytest_terminal_summary(terminalreporter):
     counts = {outcome: Counter() for outcome in ("passed", "failed", "xfailed")}
     for outcome, counter in counts.items():
         for report in terminalreporter.stats.get(outcome, []):
-            found = re.search(r"test_conformance\.py::test_backend\[(\w+?)-.*-native\]", report.nodeid)
+            found = re.search(
+                r"test_conformance\.py::test_backend\[(\w+?)-.*-native\]", report.nodeid
+            )
             if found:
                 counter[found[1]] += 1
     total = sum(counts.values(), Counter())

@@ -6,8 +6,8 @@ always true, and what it leaves is what the engine can do.
 """
 
 import unittest
-from functools import partial
 from collections import Counter
+from functools import partial
 
 import aoe
 import conformance
