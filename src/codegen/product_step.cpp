@@ -89,12 +89,17 @@ class ProductStep : public Kernel::Step {
       parts.push_back(
           {packing_code_, [this](llvm::Module& module) { emit_nest(module, packing_, device_); }});
     }
-    for (const auto& [key, code] : codes_) {
-      const auto [rows, vectors, partial] = key;
-      parts.push_back({code, [this, tile = tile_of(rows, vectors, partial)](llvm::Module& module) {
-                         emit_tile(module, tile, device_);
-                       }});
-    }
+    const auto add = [&](const Codes& codes, bool streaming) {
+      for (const auto& [key, code] : codes) {
+        const auto [rows, vectors, partial] = key;
+        Tile tile = tile_of(rows, vectors, partial);
+        tile.streaming = streaming;
+        parts.push_back(
+            {code, [this, tile](llvm::Module& module) { emit_tile(module, tile, device_); }});
+      }
+    };
+    add(codes_, false);
+    add(streaming_codes_, true);
     return parts;
   }
 
