@@ -189,8 +189,7 @@ llvm::Value* Elements::float_extreme(ExprOp op, Value a, Value c) {
   if (const auto* known = known_number(a); known != nullptr && !known->isNaN()) {
     return b.CreateSelect(is_min ? b.CreateFCmpULT(c, a) : b.CreateFCmpUGT(c, a), c, a);
   }
-  // This order is what minps and maxps do: the second operand where either is NaN.
-  Value ordered = b.CreateSelect(is_min ? b.CreateFCmpOLT(c, a) : b.CreateFCmpOGT(c, a), c, a);
+  Value ordered = ir_.extreme(is_min, c, a);
   if (const auto* known = known_number(c); known != nullptr && !known->isNaN()) return ordered;
   return b.CreateSelect(ir_.is_nan(c), c, ordered);
 }
