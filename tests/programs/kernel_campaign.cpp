@@ -46,6 +46,7 @@ void run_pairs(uint64_t first, uint64_t last) {
 // Runs from `first` on; gives the first seed that is left.
 uint64_t run_in_child(uint64_t first, uint64_t last) {
   progress->seed = first;
+  std::fflush(stdout);  // or the child would print it again
   const pid_t child = fork();
   if (child == 0) {
     run_pairs(first, last);
