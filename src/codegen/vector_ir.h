@@ -66,8 +66,8 @@ class VectorIr {
     return b.CreateSelect(b.CreateFCmpOGT(limit, a), limit, a);
   }
 
-  // The smaller (larger) of two, `second` where either is NaN. One instruction, where the device has
-  // it for that type, which later passes leave alone.
+  // The smaller (larger) of two, `second` where either is NaN. One instruction, where the device
+  // has it for that type, which later passes leave alone.
   Value extreme(bool smaller, Value first, Value second) const;
 
   // A function of codegen/library.h, called for each lane.
