@@ -263,6 +263,8 @@ class ProductStep : public Kernel::Step {
 
   void describe_tile() {
     tile_.dtype = shape_.dtype;
+    tile_.rows = tiles_.height(0);
+    tile_.vectors = policy_.vectors;
     tile_.lanes = policy_.lanes;
     tile_.packed_left = shape_.left == Side::fixed;
     tile_.prefetch = policy_.prefetch;
