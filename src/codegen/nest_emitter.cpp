@@ -40,6 +40,9 @@ class LoopEmitter {
     ranged_axis_ = ranged_axis;
     range_ = range;
     unrolled_from_ = unrolled_reductions();
+    const Shape taps(loop_.extents.begin() + static_cast<int64_t>(unrolled_from_),
+                     loop_.extents.end());
+    points_.set_keeps_shared(element_count(taps) <= device_.vector_registers / 2);
     Carried none;
     output_loops(at, outer, none);
   }

@@ -228,7 +228,9 @@ llvm::Value* PointEmitter::gathered(const NestBuffer& buffer, size_t id, llvm::V
       if (nowhere_ == nullptr) nowhere_ = function_.slot(ir_.getInt64Ty());
       from = ir_.CreateSelect(mask, from, nowhere_);
     }
-    access(id, [&] { result = elements_.load(buffer.dtype, from, 1); });
+    // A load that might see what the loop stores is not moved out of it.
+    if (keeps_shared_) access(id, [&] { result = elements_.load(buffer.dtype, from, 1); });
+    else result = elements_.load(buffer.dtype, from, 1);
     if (mask == nullptr) return result;
     llvm::Value* otherwise =
         outside != nullptr ? outside : llvm::Constant::getNullValue(result->getType());

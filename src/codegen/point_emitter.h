@@ -55,6 +55,10 @@ class PointEmitter {
   // True in the lanes that exist; null if all do.
   llvm::Value* tail_mask(const Point& point);
 
+  // Whether elements that all lanes share may be kept in registers around loops, or are better
+  // loaded where they are used, because they are too many.
+  void set_keeps_shared(bool keeps) { keeps_shared_ = keeps; }
+
   // Not 0 once an index was out of range; null if no load needed a check.
   llvm::Value* failure_slot() const { return failure_; }
 
@@ -93,6 +97,7 @@ class PointEmitter {
   const Nest& nest_;
   std::vector<llvm::Value*> bases_;
   const Shape* extents_ = nullptr;
+  bool keeps_shared_ = true;
   llvm::Value* failure_ = nullptr;
   llvm::Value* nowhere_ = nullptr;  // memory to read where nothing else may be read
   std::map<const Expr::Node*, std::optional<Affine>> affine_;

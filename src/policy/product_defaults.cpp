@@ -47,10 +47,12 @@ double all_cycles(const ProductShape& shape, int rows, int vectors, int lanes) {
 void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device& device) {
   // Each row of a left side that is not laid out for it needs a pointer of its own.
   const int most_rows = shape.left == Side::direct ? 8 : 14;
+  // A left side as it lies is loaded ahead of its use.
+  const int left_registers = shape.left == Side::direct ? 2 : 1;
   double best = INFINITY;
   for (int vectors = 1; vectors <= 8; ++vectors) {
     for (int rows = 1; rows <= most_rows; ++rows) {
-      if (rows * vectors + vectors + 1 > device.vector_registers) continue;
+      if (rows * vectors + vectors + left_registers > device.vector_registers) continue;
       if (rows > shape.rows) continue;
       if (vectors > 1 && (vectors - 1) * policy.lanes >= shape.columns) continue;
       const double cycles = all_cycles(shape, rows, vectors, policy.lanes);
