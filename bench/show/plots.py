@@ -94,22 +94,13 @@ def _whisker(axis: Axis, entry: dict, style: int, y: float, title: str) -> Marku
     return join(whisker, mark(style, axis.percent(entry["ratio"]), y, hint, low <= 1 <= high))
 
 
-def roofline_share(row: dict, entry: dict, peak: dict) -> float | None:
-    """Achieved / attainable, where attainable = min(peak, intensity * bandwidth).
-
-    That quotient is the larger of the shares of peak and of bandwidth."""
-    pairs = ((row["flops"], peak["gflops"]), (row["bytes"], peak["gbps"]))
-    shares = [amount / (entry["median_ms"] * 1e6) / limit for amount, limit in pairs if amount]
-    return max(shares, default=None)
-
-
 def share_plot(rows: list[dict], peak: dict, names: dict[str, str], styles: dict) -> Markup:
     """A row for each operator, under the heading of its family; a marker for each participant."""
     shares = {
         (index, key): share
         for index, row in enumerate(rows)
         for key, entry in row["measured"].items()
-        if entry["status"] == "ok" and (share := roofline_share(row, entry, peak)) is not None
+        if entry["status"] == "ok" and (share := words.roofline_share(row, entry, peak)) is not None
     }
     keys = list(names)
     if not shares:

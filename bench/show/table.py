@@ -39,7 +39,8 @@ def tables(results: dict[str, Any]) -> Iterable[Table]:
     for suite in dict.fromkeys(row["suite"] for row in rows):
         for threads in sorted({row["threads"] for row in rows if row["suite"] == suite}):
             some = [row for row in rows if row["suite"] == suite and row["threads"] == threads]
-            yield _suite(f"{words.TITLES[suite]}, {words.threads(threads)}", some, names)
+            peak = results["machine"]["peak"].get(str(threads)) if suite == "operators" else None
+            yield _suite(f"{words.TITLES[suite]}, {words.threads(threads)}", some, names, peak)
     if means := words.means(results):
         yield _summary(means, names)
     if failures := list(words.failures(rows, names)):
@@ -104,9 +105,16 @@ def _head(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _suite(title: str, rows: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
+def _suite(
+    title: str,
+    rows: Sequence[dict[str, Any]],
+    names: dict[str, str],
+    peak: dict[str, float] | None,
+) -> Table:
+    """With a peak, also how much of what the machine can do at best each row of ours reaches."""
     present = [key for key in names if any(key in row["measured"] for row in rows)]
     heads = ["case", *(names[key] for key in present), FASTER, "A/A", "error of aoe", "of peers"]
+    heads += ["aoe of roofline"] if peak else []
     body = []
     for row in rows:
         measured = row["measured"]
@@ -121,9 +129,16 @@ def _suite(title: str, rows: Sequence[dict[str, Any]], names: dict[str, str]) ->
                 words.ratio(row.get("noise")),
                 MISSING if ours is None else words.error(ours),
                 "..".join(bounds) or MISSING,
+                *([_share(row, peak)] if peak else []),
             ]
         )
     return title, heads, body
+
+
+def _share(row: dict[str, Any], peak: dict[str, float]) -> str:
+    ours = row["measured"].get(OURS, {"status": "missing"})
+    share = words.roofline_share(row, ours, peak) if ours["status"] == "ok" else None
+    return MISSING if share is None else f"{share:.0%}"
 
 
 def _summary(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:

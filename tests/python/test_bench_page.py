@@ -22,6 +22,7 @@ from bench_results import (
 from bench_results import results as made
 from show import page, plots
 from show.svg import Axis, log_axis, tag
+from show.words import roofline_share
 
 VOID = {"meta", "br"}
 HOSTILE = '</title><script>alert("1")</script>&<b x="'
@@ -242,7 +243,7 @@ def test_a_tuner_s_result_is_the_one_measured_again():
     ],
 )
 def test_share_of_the_roofline(flops, size, ms, share):
-    found = plots.roofline_share({"flops": flops, "bytes": size}, {"median_ms": ms}, PEAK)
+    found = roofline_share({"flops": flops, "bytes": size}, {"median_ms": ms}, PEAK)
     assert found == (None if share is None else pytest.approx(share))
 
 
