@@ -41,27 +41,15 @@ class Pool {
         return memory;
       }
     }
-    const size_t alignment = size >= kHugePage ? kHugePage : kPage;
-    void* memory = std::aligned_alloc(alignment, rounded(size, alignment));
+    void* memory = std::aligned_alloc(size >= kHugePage ? kHugePage : kPage, size);
     // Only a wish: without it the memory is as good.
     if (memory != nullptr && size >= kHugePage) madvise(memory, size, MADV_HUGEPAGE);
     return memory;
   }
 
-  void give_back(void* memory, size_t size) {
-    std::list<Block> dropped;
-    {
-      const std::lock_guard lock(mutex_);
-      kept_.push_front({memory, size});
-      by_size_.emplace(size, kept_.begin());
-      kept_bytes_ += size;
-      while (kept_bytes_ > kMostKept) {
-        const auto oldest = std::prev(kept_.end());
-        dropped.push_back(*oldest);
-        forget(oldest);
-      }
-    }
-    for (const Block& block : dropped) std::free(block.memory);
+  // A block that cannot be kept, for want of room or of memory to note it, goes to the system.
+  void give_back(void* memory, size_t size) noexcept {
+    if (size > kMostKept || !keep(memory, size)) std::free(memory);
   }
 
  private:
@@ -70,10 +58,34 @@ class Pool {
     size_t size;
   };
 
-  void forget(std::list<Block>::iterator block) {
+  bool keep(void* memory, size_t size) noexcept try {
+    std::list<Block> dropped;
+    {
+      const std::lock_guard lock(mutex_);
+      std::list<Block> one{{memory, size}};
+      by_size_.emplace(size, one.begin());
+      kept_.splice(kept_.begin(), one);
+      kept_bytes_ += size;
+      while (kept_bytes_ > kMostKept) {
+        const auto oldest = std::prev(kept_.end());
+        kept_bytes_ -= oldest->size;
+        forget_size(oldest);
+        dropped.splice(dropped.end(), kept_, oldest);
+      }
+    }
+    for (const Block& block : dropped) std::free(block.memory);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+
+  void forget_size(std::list<Block>::iterator block) {
     auto [first, last] = by_size_.equal_range(block->size);
     while (first != last && first->second != block) ++first;
     by_size_.erase(first);
+  }
+  void forget(std::list<Block>::iterator block) {
+    forget_size(block);
     kept_bytes_ -= block->size;
     kept_.erase(block);
   }
@@ -90,7 +102,7 @@ std::shared_ptr<void> allocate(size_t bytes) {
   if (bytes < kWorthKeeping) {
     return {std::aligned_alloc(kAlignment, rounded(bytes + 1, kAlignment)), std::free};
   }
-  const size_t size = rounded(bytes, kPage);
+  const size_t size = rounded(bytes, bytes >= kHugePage ? kHugePage : kPage);
   void* memory = Pool::instance().take(size);
   if (memory == nullptr) return nullptr;
   return {memory, [size](void* block) { Pool::instance().give_back(block, size); }};

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <iterator>
 #include <random>
+#include <set>
 
 #include "base/error.h"
 #include "cli/commands.h"
@@ -83,7 +84,9 @@ Tensor random_tensor(const TensorType& type, std::mt19937& random) {
 // Operations on elements; indexes and what only moves do not count.
 double operations_in(const Expr& expr) {
   double count = 0;
+  std::set<const Expr::Node*> seen;
   const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+    if (!seen.insert(&*e).second) return;
     switch (e->op) {
       case ExprOp::constant:
       case ExprOp::axis:

@@ -88,8 +88,10 @@ bool Kernel::run_steps(std::vector<Tensor>& values, int threads) const {
     Tensor& storage = values[static_cast<size_t>(scheduled_.storage(static_cast<int>(i)))];
     run.values[i] = storage.empty() ? nullptr : storage.raw();
   }
-  return std::all_of(steps_.begin(), steps_.end(),
-                     [&](const auto& step) { return step->run(run); });
+  const bool done =
+      std::all_of(steps_.begin(), steps_.end(), [&](const auto& step) { return step->run(run); });
+  if (!done) ++fallbacks_;
+  return done;
 }
 
 std::vector<Tensor> Kernel::run(const std::vector<Tensor>& inputs, int threads) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,9 @@ class Kernel {
   void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, int threads) const;
 
   const Policy& policy() const { return policy_; }
+
+  // How often a loaded index was out of range, so that the reference ran instead to say which.
+  int64_t fallbacks() const { return fallbacks_; }
 
   // The loop nests, for people.
   std::string loops_text() const;
@@ -65,6 +69,7 @@ class Kernel {
   Workload scheduled_;  // the same computation, as the steps do it
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Tensor> weights_;
+  mutable std::atomic<int64_t> fallbacks_{0};
 };
 
 }  // namespace aoe

@@ -315,7 +315,7 @@ class LoopEmitter {
 
   bool multiplies_and_adds() const {
     const Expr& element = loop_.elements[0];
-    return loop_.reducer->name == "sum" && element->op == ExprOp::mul &&
+    return is_sum(*loop_.reducer) && element->op == ExprOp::mul &&
            (element.dtype() == DType::f32 || element.dtype() == DType::f64) && device_.fma;
   }
 
@@ -419,7 +419,11 @@ class LoopEmitter {
         any_node(result->operands[1], [](const Expr& e) { return e->op == ExprOp::arg; })) {
       return result;
     }
-    return result->operands[0] * (1 / result->operands[1]);
+    // The inverse of a very large number would be flushed to zero: both are made smaller first.
+    const Expr& divisor = result->operands[1];
+    const Expr scale = ::aoe::select(lt(0x1p100, abs(divisor)), number_like(divisor, 0x1p-64),
+                                     number_like(divisor, 1.0));
+    return (result->operands[0] * scale) * (1 / (divisor * scale));
   }
 
   // Loads that are contiguous along the block axis, and not along the vector axis.

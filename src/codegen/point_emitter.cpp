@@ -25,14 +25,14 @@ PointEmitter::PointEmitter(FunctionBuilder& function, Elements& elements, const 
       bases_(std::move(bases)) {}
 
 const Affine* PointEmitter::affine(const Expr& index, size_t rank) {
-  auto [entry, fresh] = affine_.try_emplace(&*index);
+  auto [entry, fresh] = affine_.try_emplace({&*index, rank});
   if (fresh) entry->second = affine_of(index, rank);
   return entry->second ? &*entry->second : nullptr;
 }
 
 std::optional<int64_t> PointEmitter::stride_along(const Expr& load, size_t axis,
                                                   const Shape& extents) {
-  if (load->rank != 1 || has_outside(load)) return std::nullopt;
+  if (!load->linear) return std::nullopt;
   const Affine* form = affine(load->operands[0], extents.size());
   if (form == nullptr) return std::nullopt;
   return form->coefficients[axis];
@@ -142,9 +142,8 @@ llvm::Value* PointEmitter::emit(const Expr& expr, Point& point, llvm::Value* gua
 llvm::Value* PointEmitter::select(const Expr& expr, Point& point, llvm::Value* guard) {
   llvm::Value* condition = value(expr->operands[0], point, guard);
   const auto arm = [&](const Expr& side, bool taken) {
-    const bool loads = any_node(side, [](const Expr& e) {
-      return e->op == ExprOp::load && e->rank != 1 && !has_outside(e);
-    });
+    const bool loads = any_node(
+        side, [](const Expr& e) { return e->op == ExprOp::load && !e->linear && !has_outside(e); });
     if (!loads) return value(side, point, guard);
     return value(side, point, both(guard, taken ? condition : ir_.CreateNot(condition)));
   };
@@ -168,7 +167,7 @@ void PointEmitter::check(llvm::Value* inside, llvm::Value* wanted, Point& point)
 llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* guard) {
   const auto id = static_cast<size_t>(load->id);
   const NestBuffer& buffer = nest_.buffers[id];
-  const Shape shape = load->rank == 1 ? Shape{element_count(buffer.shape)} : buffer.shape;
+  const Shape shape = load->linear ? Shape{element_count(buffer.shape)} : buffer.shape;
   const Shape strides = row_major_strides(shape);
 
   // Both forms at once: positions where they must be looked at, the linear offset where there is
@@ -179,7 +178,7 @@ llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* gua
   for (size_t d = 0; d < shape.size(); ++d) {
     const Expr& index = load->operands[d];
     const auto range = interval_of(index, *extents_);
-    if (!range || !range->within({0, shape[d] - 1})) {
+    if (!load->linear && (!range || !range->within({0, shape[d] - 1}))) {
       llvm::Value* here = value(index, point, guard);
       llvm::Value* limit = function_.index(shape[d]);
       if (is_vector(here)) limit = elements_.splat(limit, point.lanes);
@@ -200,7 +199,7 @@ llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* gua
   }
   llvm::Value* outside = has_outside(load) ? value(load->operands.back(), point, guard) : nullptr;
   if (inside != nullptr && outside == nullptr) check(inside, guard, point);
-  llvm::Value* mask = both(inside, inside == nullptr && load->rank == 1 ? nullptr : guard);
+  llvm::Value* mask = load->linear ? nullptr : both(inside, guard);
   if (at) return loaded(buffer, id, *at, point, mask, outside);
 
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -300,8 +299,6 @@ llvm::Value* PointEmitter::strided(const NestBuffer& buffer, const Linear& at, l
   const int lanes = point.lanes;
   const int64_t covered = (point.valid - 1) * stride + 1;
   llvm::Value* result = nullptr;
-  std::vector<int> pick(static_cast<size_t>(lanes), 0);
-  for (int i = 0; i < lanes; ++i) pick[static_cast<size_t>(i)] = i;
   int done = 0;
   while (done < point.valid) {
     // The vector starts at the next element, or ends with the last one.

@@ -100,7 +100,7 @@ class PointEmitter {
   bool keeps_shared_ = true;
   llvm::Value* failure_ = nullptr;
   llvm::Value* nowhere_ = nullptr;  // memory to read where nothing else may be read
-  std::map<const Expr::Node*, std::optional<Affine>> affine_;
+  std::map<std::pair<const Expr::Node*, size_t>, std::optional<Affine>> affine_;  // by rank too
 };
 
 }  // namespace aoe

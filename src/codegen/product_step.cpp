@@ -131,7 +131,8 @@ class ProductStep : public Kernel::Step {
     return {workload_.storage(matrix.value), matrix, info(load.dtype()).bytes};
   }
 
-  // The values of a fixed side over those of the outer axes that it depends on, then `inner`.
+  // The values of a fixed side over those of the outer axes that it depends on, then over `first`
+  // and `second`.
   Tensor evaluated(const Expr& side, const std::vector<size_t>& first,
                    const std::vector<size_t>& second, std::vector<int64_t>& outer_steps,
                    const std::vector<Tensor>& weights) const {
@@ -255,7 +256,9 @@ class ProductStep : public Kernel::Step {
     packing_.outer.assign(loop.extents.begin(), loop.extents.begin() + static_cast<int64_t>(outer));
     packing_.ranged_axis = static_cast<int>(kept);
     packing_.loops = {std::move(loop)};
-    const NestPolicy loops = choose_loops(packing_, device_);
+    NestPolicy loops = choose_loops(packing_, device_);
+    // What is packed is read at once.
+    for (LoopPolicy& policy : loops.loops) policy.streaming = false;
     packing_ = decided(std::move(packing_), loops);
     packing_code_ = compile(to_string(packing_), device_,
                             [&](llvm::Module& module) { emit_nest(module, packing_, device_); });

@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "expr/expr.h"
+#include "policy/contraction.h"
 
 namespace llvm {
 class Module;
@@ -37,8 +38,6 @@ struct Tile {
 
 // How one tile is called. Distances are in elements.
 struct TileCall {
-  static constexpr int kMostOperands = 6;
-
   const void* left;
   const void* right;
   void* out;
@@ -54,8 +53,8 @@ struct TileCall {
   int64_t finishes;   // results are made of them
   const void* prefetch;
   int64_t prefetch_step;  // bytes for each depth
-  const void* operands[kMostOperands];
-  int64_t operand_row[kMostOperands];
+  const void* operands[kMostProductOperands];
+  int64_t operand_row[kMostProductOperands];
 };
 
 using TileFunction = void(const TileCall*);

@@ -2,6 +2,8 @@
 #include <llvm/IR/Module.h>
 
 #include <cstddef>
+#include <functional>
+#include <map>
 
 #include "codegen/builder.h"
 #include "codegen/elements.h"
@@ -206,7 +208,7 @@ class TileEmitter {
           function_.element(out, ir_.CreateMul(out_row, function_.index(row)), out_bytes);
       for (int vector = 0; vector < tile_.vectors; ++vector) {
         llvm::Value* value =
-            elements_.splat(result(tile_.result, sum(sums, row, vector), row, vector), tile_.lanes);
+            elements_.splat(result_at(sum(sums, row, vector), row, vector), tile_.lanes);
         llvm::Value* to = function_.element(at, int64_t{vector} * tile_.lanes, out_bytes);
         function_.accessing(kOutputs, [&] {
           elements_.store(tile_.out_dtype, value, to, mask_of(vector), tile_.streaming);
@@ -215,15 +217,25 @@ class TileEmitter {
     }
   }
 
-  llvm::Value* result(const Expr& expr, llvm::Value* sum, int row, int vector) {
-    switch (expr->op) {
-      case ExprOp::arg: return sum;
-      case ExprOp::constant: return elements_.constant(expr, 1);
-      case ExprOp::load: return operand(static_cast<size_t>(expr->id), row, vector);
-      default: break;
-    }
-    std::vector<llvm::Value*> operands;
-    for (const Expr& e : expr->operands) operands.push_back(result(e, sum, row, vector));
+  // What is made of one sum. Shared parts are made once.
+  llvm::Value* result_at(llvm::Value* sum, int row, int vector) {
+    std::map<const Expr::Node*, llvm::Value*> known;
+    const std::function<llvm::Value*(const Expr&)> value = [&](const Expr& expr) {
+      llvm::Value*& found = known[&*expr];
+      if (found != nullptr) return found;
+      if (expr->op == ExprOp::arg) return found = sum;
+      if (expr->op == ExprOp::constant) return found = elements_.constant(expr, 1);
+      if (expr->op == ExprOp::load) {
+        return found = operand(static_cast<size_t>(expr->id), row, vector);
+      }
+      std::vector<llvm::Value*> operands;
+      for (const Expr& e : expr->operands) operands.push_back(value(e));
+      return found = combined(expr, operands);
+    };
+    return value(tile_.result);
+  }
+
+  llvm::Value* combined(const Expr& expr, const std::vector<llvm::Value*>& operands) {
     const DType dtype = expr->operands[0].dtype();
     if (expr->op == ExprOp::cast) return elements_.cast(dtype, expr.dtype(), operands[0]);
     if (expr->op == ExprOp::select) {

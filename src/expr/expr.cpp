@@ -109,6 +109,13 @@ Expr Expr::load(int64_t tensor, DType dtype, std::vector<Expr> index, Expr outsi
   return Expr(std::move(node));
 }
 
+Expr Expr::linear_load(int64_t tensor, DType dtype, Expr offset) {
+  Node node{.op = ExprOp::load, .dtype = dtype, .operands = {std::move(offset)}, .id = tensor};
+  node.rank = 1;
+  node.linear = true;
+  return Expr(std::move(node));
+}
+
 Expr unary(ExprOp op, const Expr& a) {
   const DType dtype = gives_bool(op) ? DType::boolean : a.dtype();
   if (op == ExprOp::neg && a.is_constant() && a.dtype() == DType::i64 &&

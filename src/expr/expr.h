@@ -77,6 +77,7 @@ class Expr {
     int64_t id = 0;              // constant: its integer value; axis, arg: which; load: the tensor
     double number = 0;           // constant: its value
     int rank = 0;                // load: how many operands are the index
+    bool linear = false;         // load: its only index is a linear offset, known to be inside
   };
 
   Expr() = default;
@@ -88,6 +89,8 @@ class Expr {
   static Expr arg(int64_t which, DType dtype);
   // With an `outside`, an index beyond the tensor gives that value; without, it must be in bounds.
   static Expr load(int64_t tensor, DType dtype, std::vector<Expr> index, Expr outside = {});
+
+  static Expr linear_load(int64_t tensor, DType dtype, Expr offset);
 
   explicit operator bool() const { return node_ != nullptr; }
   const Node& operator*() const { return *node_; }

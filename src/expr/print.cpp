@@ -170,8 +170,7 @@ std::string type_text(const TensorType& type) {
   return fmt::format("{}[{}]", info(type.dtype).brief, fmt::join(type.shape, ","));
 }
 
-// Whether the name says all.
-bool is_standard(const Reducer& reducer) {
+bool name_says_all(const Reducer& reducer) {
   const auto standard = reducer_named(reducer.name, reducer.identity[0].dtype());
   if (!standard || standard->size() != reducer.size()) return false;
   ExprTable table;
@@ -214,7 +213,7 @@ class StagePrinter {
     std::string text = reducer.name;
     std::vector<Context> contexts;
     for (const Expr& identity : reducer.identity) contexts.emplace_back(identity.dtype());
-    if (!is_standard(reducer)) {
+    if (!name_says_all(reducer)) {
       text +=
           fmt::format("{{{} -> ", list(reducer.identity, std::vector<Context>(contexts.size())));
       text += list(reducer.combine, contexts) + "}";
@@ -246,6 +245,17 @@ std::string constant_text(const Tensor& constant) {
 }
 
 }  // namespace
+
+bool is_standard(const Reducer& reducer) { return name_says_all(reducer); }
+
+std::string to_string(const Reducer& reducer) {
+  if (is_standard(reducer)) return reducer.name;
+  int temporaries = 0;
+  const std::vector<Context> contexts(reducer.size());
+  const std::string identity = ListPrinter(0, temporaries).print(reducer.identity, contexts);
+  const std::string combine = ListPrinter(0, temporaries).print(reducer.combine, contexts);
+  return fmt::format("{}{{{} -> {}}}", reducer.name, identity, combine);
+}
 
 std::string to_string(const Expr& expr, size_t out_rank) {
   int temporaries = 0;

@@ -30,12 +30,9 @@ class Rewriter {
     if (same) return expr;
     switch (expr->op) {
       case ExprOp::load: {
-        Expr outside;
-        if (has_outside(expr)) {
-          outside = operands.back();
-          operands.pop_back();
-        }
-        return Expr::load(expr->id, expr.dtype(), std::move(operands), outside);
+        Expr::Node load = *expr;
+        load.operands = std::move(operands);
+        return Expr(std::move(load));
       }
       case ExprOp::cast: return cast(expr.dtype(), operands[0]);
       case ExprOp::select: return select(operands[0], operands[1], operands[2]);

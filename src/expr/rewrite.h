@@ -15,7 +15,7 @@ Expr rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& replace);
 // Axis i becomes `axes[i]`.
 Expr with_axes(const Expr& expr, const std::vector<Expr>& axes);
 
-// Selects and outside values that the axes' extents decide are decided.
+// Selects whose condition the axes' extents decide are decided.
 Expr decided(const Expr& expr, const Shape& extents);
 
 // Calls `visit` once for every node, operands after what uses them.

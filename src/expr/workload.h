@@ -10,7 +10,8 @@
 namespace aoe {
 
 // How the elements of a reduction become one: an associative combination of tuples, with its
-// identity. Associative is what lets a reduction be split over vectors, threads and blocks.
+// identity. Associative is what lets a reduction be split over blocks; those below, which are
+// commutative too, also over the lanes of vectors.
 struct Reducer {
   std::string name;
   std::vector<Expr> identity;  // constants, one for each component
@@ -28,6 +29,11 @@ Reducer arg_max_of(DType dtype, bool last);
 Reducer arg_min_of(DType dtype, bool last);
 // (count, mean, sum of squared differences from the mean): Welford's, stable in one pass.
 Reducer moments_of(DType dtype);
+
+// Whether it is one of those above, which its name then says all of. They do not mind the order of
+// their elements either, so that lanes may take them in turns.
+bool is_standard(const Reducer& reducer);
+inline bool is_sum(const Reducer& reducer) { return reducer.name == "sum" && is_standard(reducer); }
 
 // One loop nest: for every point of `axes` the elements over `reduce_axes` are combined, and the
 // results made of them are stored at that point. Axis expressions count `axes` first, then
@@ -63,6 +69,9 @@ struct Workload {
   // The value that holds the elements of `value`.
   int storage(int value) const;
 };
+
+// Its name, and what the name does not say.
+std::string to_string(const Reducer& reducer);
 
 // One expression of a stage with that many output axes, in the words of the text below.
 std::string to_string(const Expr& expr, size_t out_rank);

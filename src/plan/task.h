@@ -10,7 +10,7 @@ namespace aoe {
 // One or more nodes of a graph that run as one workload.
 struct Task {
   Workload workload;
-  std::vector<int> inputs;   // the graph's values that the workload takes, each once
+  std::vector<int> inputs;   // the graph's values that the workload takes
   std::vector<int> outputs;  // and those that it makes; -1 where nobody wants one
 };
 

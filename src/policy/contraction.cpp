@@ -1,6 +1,7 @@
 #include "policy/contraction.h"
 
 #include <algorithm>
+#include <set>
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
@@ -40,7 +41,7 @@ std::optional<int64_t> common_stride(const Shape& extents, const std::vector<siz
 }  // namespace
 
 std::optional<Contraction> contraction_of(const Stage& stage) {
-  if (!stage.reducer || stage.reducer->name != "sum" || stage.results.size() != 1) {
+  if (!stage.reducer || !is_sum(*stage.reducer) || stage.results.size() != 1) {
     return std::nullopt;
   }
   const Expr& element = stage.elements[0];
@@ -147,6 +148,17 @@ constexpr int64_t kShallow = 4;
 constexpr int64_t kWorthReordering = 1 << 20;
 constexpr int64_t kDeepEnoughToReorder = 16;
 
+// Whether some load is indexed by what another one loads.
+bool has_loaded_index(const Expr& expr) {
+  return any_node(expr, [](const Expr& e) {
+    if (e->op != ExprOp::load) return false;
+    const std::vector<Expr> index = index_of(e);
+    return std::any_of(index.begin(), index.end(), [](const Expr& position) {
+      return any_node(position, [](const Expr& p) { return p->op == ExprOp::load; });
+    });
+  });
+}
+
 class Preparation {
  public:
   Preparation(const Workload& workload, const std::vector<bool>& may) : from_(workload), may_(may) {
@@ -194,8 +206,9 @@ class Preparation {
     if (!right_fixed && !right_direct) side = padded(stage, side);
     const auto plain = matrix_load(w, stage, *c, left);
     if (!left_fixed && !plain) left = laid_out(stage, left, joined_axes(*c));
-    if (!right_fixed && !right_direct && c->columns.size() == 1) {
-      // One axis of columns cannot be cut into blocks of whole rows: all of it is laid out.
+    if (!right_fixed && !right_direct && (c->columns.size() == 1 || has_loaded_index(side))) {
+      // One axis of columns cannot be cut into blocks of whole rows, and what is looked up is
+      // looked up once: all of it is laid out.
       side = laid_out(stage, side, outer_depth_columns(*c));
     }
     stage.elements[0] = left * side;
@@ -315,9 +328,13 @@ class Preparation {
   void add_with_results(Stage stage) {
     const auto c = *contraction_of(stage);
     bool by_rows = true;
+    int loads = 0;
+    std::set<const Expr::Node*> seen;
     const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+      if (!seen.insert(&*e).second) return;
       if (e->op == ExprOp::axis) by_rows = false;
       if (e->op == ExprOp::load) {
+        by_rows = by_rows && ++loads <= kMostProductOperands;
         const auto load = matrix_load(result_.workload, stage, c, e);
         by_rows = by_rows && load && load->depth_stride == 0 &&
                   (load->column_stride == 0 || load->column_stride == 1);

@@ -26,6 +26,9 @@ struct Contraction {
 
 std::optional<Contraction> contraction_of(const Stage& stage);
 
+// What follows a sum of products may load this many other values.
+inline constexpr int kMostProductOperands = 6;
+
 // A load whose element lies at base + outer part + row * row_stride + column * column_stride +
 // depth * depth_stride, rows, columns and depth each counted as one number.
 struct MatrixLoad {

@@ -62,6 +62,7 @@ struct Uses {
   bool through_view = false;
   bool result = false;
   bool with_outside = false;
+  bool looked_up = false;  // at positions that are themselves loaded, and checked against its shape
 };
 
 Uses uses_of(const Workload& workload, int value) {
@@ -73,6 +74,10 @@ Uses uses_of(const Workload& workload, int value) {
       here = true;
       if (load->id != value) uses.through_view = true;
       if (has_outside(load)) uses.with_outside = true;
+      for (const Expr& position : index_of(load)) {
+        uses.looked_up = uses.looked_up ||
+                         any_node(position, [](const Expr& e) { return e->op == ExprOp::load; });
+      }
     });
     if (!here) continue;
     ++uses.stages;
@@ -87,7 +92,8 @@ Uses uses_of(const Workload& workload, int value) {
 bool can_inline(const Workload& workload, const Stage& stage) {
   if (stage.reducer || stage.results.size() != 1) return false;
   const Uses uses = uses_of(workload, stage.outputs[0]);
-  if (uses.result || uses.through_view || uses.with_outside || uses.stages == 0) return false;
+  if (uses.result || uses.through_view || uses.with_outside || uses.looked_up || uses.stages == 0)
+    return false;
   int64_t costly = 0;
   int64_t nodes = 0;
   for_each_node(stage.results[0], [&](const Expr& e) {

@@ -69,7 +69,7 @@ class LoopChoice {
   }
 
   void add_load(const Expr& load) {
-    if (load->rank == 1) {
+    if (load->linear) {
       if (const auto form = affine_of(load->operands[0], loop_.extents.size())) {
         loads_.push_back(*form);
         return;
@@ -109,7 +109,8 @@ class LoopChoice {
     double best_cost = 1e9;
     for (size_t i = loop_.extents.size(); i-- > outer_;) {
       if (static_cast<int>(i) == nest_.ranged_axis) continue;
-      const bool last_reduced = i + 1 == loop_.extents.size() && loop_.is_reduced(i);
+      const bool last_reduced =
+          i + 1 == loop_.extents.size() && loop_.is_reduced(i) && is_standard(*loop_.reducer);
       if (loop_.extents[i] < 2 || (loop_.is_reduced(i) && !last_reduced)) continue;
       // A reduction over lanes pays for folding them.
       const double cost = cost_along(i) + (loop_.is_reduced(i) ? 0.3 : 0);
@@ -192,9 +193,6 @@ class LoopChoice {
   int widest_ = 4;
   bool worth_streaming_ = false;
 };
-
-// Outer points are what threads share, so a single long axis is cut into pieces of this many.
-constexpr int64_t kPiece = 8192;
 
 // The axes before the first one that the loop's core needs.
 int outer_axes(const Loop& loop, const LoopPolicy& policy) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
@@ -16,7 +17,7 @@ Expr linearized(const std::vector<NestBuffer>& buffers, const Expr& expr, const 
   return rewrite(expr, [&](const Expr& e) -> Expr {
     if (e->op != ExprOp::load) return {};
     const Shape& shape = buffers[static_cast<size_t>(e->id)].shape;
-    if (e->rank == 1 && shape.size() != 1) return {};
+    if (e->linear) return {};
     const Shape strides = row_major_strides(shape);
     Expr offset = Expr::integer(DType::i64, 0);
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -24,7 +25,7 @@ Expr linearized(const std::vector<NestBuffer>& buffers, const Expr& expr, const 
       if (!range || !range->within({0, shape[d] - 1})) return {};
       offset = offset + linearized(buffers, e->operands[d], extents) * strides[d];
     }
-    return Expr::load(e->id, e.dtype(), {offset});
+    return Expr::linear_load(e->id, e.dtype(), offset);
   });
 }
 
@@ -47,9 +48,11 @@ struct Accesses {
 
   explicit Accesses(Loop& loop) : fixed(loop.extents.size()) {
     const size_t rank = loop.extents.size();
+    std::set<const Expr::Node*> seen;
     const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+      if (!seen.insert(&*e).second) return;
       if (e->op == ExprOp::axis) fixed[static_cast<size_t>(e->id)] = true;
-      if (e->op == ExprOp::load && e->rank == 1 && !has_outside(e)) {
+      if (e->op == ExprOp::load && e->linear) {
         if (const auto form = affine_of(e->operands[0], rank)) {
           linear.push_back(*form);
           return;
@@ -118,6 +121,27 @@ std::vector<Loop> lowered(const std::vector<NestBuffer>& buffers, const Loop& lo
   return loops;
 }
 
+// Outer points are what threads share, so a single long axis is cut into pieces of this many. What
+// is left over is a loop of its own.
+constexpr int64_t kPiece = 8192;
+
+std::vector<Loop> pieces_of(Loop loop) {
+  if (loop.reducer || loop.out_rank != 1 || loop.extents[0] < 4 * kPiece) return {std::move(loop)};
+  const int64_t whole = loop.extents[0] / kPiece;
+  const int64_t rest = loop.extents[0] % kPiece;
+  std::vector<Loop> loops;
+  const auto add = [&](Shape extents, const Expr& position) {
+    Loop part = loop;
+    part.out_rank = extents.size();
+    part.extents = std::move(extents);
+    for_each_expr(part, [&](Expr& expr) { expr = with_axes(expr, {position}); });
+    loops.push_back(std::move(part));
+  };
+  add({whole, kPiece}, Expr::axis(0) * kPiece + Expr::axis(1));
+  if (rest > 0) add({rest}, Expr::axis(0) + whole * kPiece);
+  return loops;
+}
+
 class GroupLowering {
  public:
   GroupLowering(const Workload& workload, const Group& group)
@@ -139,7 +163,9 @@ class GroupLowering {
         continue;
       }
       for (Loop& part : lowered(buffers_, loop, 0)) {
-        nests.push_back({.outer = {}, .buffers = buffers_, .loops = {std::move(part)}});
+        for (Loop& piece : pieces_of(std::move(part))) {
+          nests.push_back({.outer = {}, .buffers = buffers_, .loops = {std::move(piece)}});
+        }
       }
     }
     return nests;
@@ -226,6 +252,12 @@ class GroupLowering {
         once = once && !has_outside(e) && (index.empty() || same_axes(index, index_of(e)));
         index = index_of(e);
       });
+    }
+    // What the results look at elsewhere would not be there yet.
+    for (const Expr& result : loop.results) {
+      once = once && !any_node(result, [&](const Expr& e) {
+               return e->op == ExprOp::load && e->id == buffer;
+             });
     }
     if (!once || index.empty()) return false;
     // Every axis of the loop before is one of this loop's, each of which is met once.

@@ -51,8 +51,10 @@ std::string to_string(const Nest& nest) {
   std::string text;
   for (size_t i = 0; i < nest.buffers.size(); ++i) {
     const NestBuffer& buffer = nest.buffers[i];
-    text += fmt::format("{} %{} {}[{}]\n", buffer.row ? "row" : "buffer", i,
-                        info(buffer.dtype).brief, fmt::join(buffer.shape, ","));
+    const size_t memory = nest.memory_of(i);
+    text += fmt::format("{} %{} {}[{}]{}\n", buffer.row ? "row" : "buffer", i,
+                        info(buffer.dtype).brief, fmt::join(buffer.shape, ","),
+                        memory == i ? "" : fmt::format(" over %{}", memory));
   }
   std::string margin;
   const auto line = [&](const std::string& words) { text += margin + words + "\n"; };
@@ -86,7 +88,7 @@ std::string to_string(const Nest& nest) {
       for (const Expr& element : loop.elements) {
         elements.push_back(to_string(element, loop.out_rank));
       }
-      line(fmt::format("{} {}", loop.reducer->name, fmt::join(elements, "; ")));
+      line(fmt::format("{} {}", to_string(*loop.reducer), fmt::join(elements, "; ")));
       margin.resize(inside.size() + 2 * (loop.out_rank - nest.outer.size()));
     }
     for (size_t i = 0; i < loop.stores.size(); ++i) {

@@ -161,7 +161,8 @@ int64_t column_unit(const ProductShape& shape, const ProductPolicy& policy) {
 
 bool may_be_vector_axis(const Loop& loop, size_t outer, size_t axis) {
   if (axis < outer || loop.extents[axis] < 2) return false;
-  return !loop.is_reduced(axis) || axis + 1 == loop.extents.size();
+  if (!loop.is_reduced(axis)) return true;
+  return axis + 1 == loop.extents.size() && is_standard(*loop.reducer);
 }
 
 bool may_be_block_axis(const Loop& loop, size_t outer, int vector_axis, size_t axis) {

@@ -1,5 +1,6 @@
 """What all Python tests share."""
 
+import os
 import re
 import sys
 from collections import Counter
@@ -7,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
+# What kernels the user has kept must not matter, nor be added to.
+os.environ["XDG_CACHE_HOME"] = str(ROOT / "build" / "test-cache")
 
 
 def pytest_terminal_summary(terminalreporter):
