@@ -181,12 +181,14 @@ struct Problem {
   std::vector<Tensor> weights;
 };
 
-Problem problem_of(const Workload& workload, uint32_t seed) {
+// Without `all`, weights only: what it takes to make a kernel.
+Problem problem_of(const Workload& workload, uint32_t seed, bool all) {
   std::mt19937 random(seed);
   Problem problem;
   for (const int id : workload.inputs) {
     const Workload::Value& value = workload.values[static_cast<size_t>(id)];
-    problem.inputs.push_back(random_tensor(value.type, random));
+    const bool wanted = all || value.weight;
+    problem.inputs.push_back(wanted ? random_tensor(value.type, random) : Tensor{});
     problem.weights.push_back(value.weight ? problem.inputs.back() : Tensor{});
   }
   return problem;
@@ -229,7 +231,7 @@ void show_kernel(const KernelOptions& options) {
     fmt::print("{}", text);
     return;
   }
-  const Problem problem = problem_of(*workload, options.seed);
+  const Problem problem = problem_of(*workload, options.seed, options.time);
   const Kernel kernel(workload, policy, device, problem.weights);
   if (options.emit == "loops") fmt::print("{}", kernel.loops_text());
   else if (options.emit == "llvm") fmt::print("{}", kernel.llvm_text());

@@ -83,7 +83,11 @@ bool Kernel::run_steps(std::vector<Tensor>& values, int threads) const {
     }
   }
   if (policy_.threads > 0) threads = std::min(threads, policy_.threads);
-  StepRun run{std::vector<void*>(values.size()), threads};
+  // Doubles reach far below where floats end, and are asked for where that matters.
+  const bool doubles =
+      std::any_of(scheduled_.values.begin(), scheduled_.values.end(),
+                  [](const Workload::Value& v) { return v.type.dtype == DType::f64; });
+  StepRun run{std::vector<void*>(values.size()), threads, !doubles};
   for (size_t i = 0; i < values.size(); ++i) {
     Tensor& storage = values[static_cast<size_t>(scheduled_.storage(static_cast<int>(i)))];
     run.values[i] = storage.empty() ? nullptr : storage.raw();

@@ -19,6 +19,8 @@ namespace {
 // become constants, but no more code than this.
 constexpr int64_t kUnrolledTaps = 32;
 constexpr int64_t kUnrolledBodies = 256;
+// Elements that one lane sums before its sum is put aside.
+constexpr int64_t kStepsOfOneSum = 64;
 
 using Carried = std::vector<llvm::Value*>;
 
@@ -268,11 +270,39 @@ class LoopEmitter {
 
   void reduce_lanes(std::vector<AxisAt>& at, const Body& outer, Carried& accumulators) {
     const auto axis = static_cast<size_t>(policy_.vector_axis);
-    each_vectors(loop_.extents[axis], accumulators, [&](llvm::Value* base, int64_t offset, Body b) {
-      at[axis] = {.base = base, .offset = offset, .lanes = true};
-      b.blocks = outer.blocks;
-      accumulate(at, b, accumulators, policy_.unroll);
+    const auto reduce_part = [&](llvm::Value* start, int64_t extent, Carried& sums) {
+      each_vectors(extent, sums, [&](llvm::Value* base, int64_t offset, Body b) {
+        if (base == nullptr) base = start;
+        else if (start != nullptr) base = function_.ir().CreateAdd(start, base, "", false, true);
+        at[axis] = {.base = base, .offset = offset, .lanes = true};
+        b.blocks = outer.blocks;
+        accumulate(at, b, sums, policy_.unroll);
+      });
+    };
+    // A long sum loses digits with every step: each part is summed by itself.
+    const int64_t part = kStepsOfOneSum * policy_.unroll * policy_.lanes;
+    const int64_t whole = loop_.extents[axis] / part * part;
+    if (whole < 2 * part) {
+      reduce_part(nullptr, loop_.extents[axis], accumulators);
+      return;
+    }
+    function_.loop(whole, part, accumulators, [&](llvm::Value* start) {
+      Carried own;
+      const size_t tuples = accumulators.size() / components();
+      for (size_t i = 0; i < tuples; ++i) add_identities(own, lanes());
+      reduce_part(start, part, own);
+      for (size_t i = 0; i < tuples; ++i) {
+        const auto first = static_cast<int64_t>(i * components());
+        const auto last = first + static_cast<int64_t>(components());
+        std::vector<llvm::Value*> args(accumulators.begin() + first, accumulators.begin() + last);
+        args.insert(args.end(), own.begin() + first, own.begin() + last);
+        const std::vector<llvm::Value*> both = combined(args, lanes());
+        std::copy(both.begin(), both.end(), accumulators.begin() + first);
+      }
     });
+    if (whole < loop_.extents[axis]) {
+      reduce_part(function_.index(whole), loop_.extents[axis] - whole, accumulators);
+    }
   }
 
   // One step of the reduction for all points of the body. Accumulators lie `pitch` vectors apart

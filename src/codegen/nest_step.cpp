@@ -42,7 +42,7 @@ class NestStep : public Kernel::Step {
     std::atomic<int> failed = 0;
     const bool past_caches = streams_ && is_aligned(buffers);
     auto* const function = (streams_ && !past_caches ? plain_ : code_)->as<NestFunction>();
-    share_work(nest_.points(), grain_, run.threads, nest_.row_bytes(),
+    share_work(run, nest_.points(), grain_, nest_.row_bytes(),
                [&](int64_t first, int64_t last, void* rows) {
                  const int64_t range[] = {first, last};
                  if (function(buffers.data(), range, rows) != 0) failed = 1;

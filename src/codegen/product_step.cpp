@@ -69,7 +69,7 @@ class ProductStep : public Kernel::Step {
       row_parts = std::min(tiles_.count, ceil_div(run.threads, shape_.outer * blocks));
     }
     const int64_t tasks = shape_.outer * blocks * row_parts;
-    share_work(tasks, ceil_div(tasks, run.threads), run.threads, scratch_bytes(),
+    share_work(run, tasks, ceil_div(tasks, run.threads), scratch_bytes(),
                [&](int64_t first, int64_t last, void* scratch) {
                  for (int64_t task = first; task < last; ++task) {
                    const int64_t part = task % row_parts;

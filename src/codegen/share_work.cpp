@@ -1,4 +1,5 @@
 #include <new>
+#include <optional>
 
 #include "base/memory.h"
 #include "base/parallel.h"
@@ -43,7 +44,7 @@ void finish_streaming_stores() {
 
 }  // namespace
 
-void share_work(int64_t count, int64_t grain, int threads, int64_t scratch_bytes,
+void share_work(const StepRun& run, int64_t count, int64_t grain, int64_t scratch_bytes,
                 const std::function<void(int64_t, int64_t, void*)>& body) {
   const auto part = [&](int64_t first, int64_t last) {
     std::shared_ptr<void> scratch;
@@ -51,14 +52,15 @@ void share_work(int64_t count, int64_t grain, int threads, int64_t scratch_bytes
       scratch = allocate(static_cast<size_t>(scratch_bytes));
       if (!scratch) throw std::bad_alloc();
     }
-    const FlushDenormals flush;
+    std::optional<FlushDenormals> flush;
+    if (run.flush_denormals) flush.emplace();
     body(first, last, scratch.get());
     finish_streaming_stores();
   };
-  if (threads <= 1 || count <= grain) {
+  if (run.threads <= 1 || count <= grain) {
     if (count > 0) part(0, count);
   } else {
-    parallel_for(count, grain, threads, part);
+    parallel_for(count, grain, run.threads, part);
   }
 }
 

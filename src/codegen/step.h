@@ -11,6 +11,7 @@ namespace aoe {
 struct StepRun {
   std::vector<void*> values;  // by number; a view is the value it looks at
   int threads = 1;
+  bool flush_denormals = true;
 };
 
 class Kernel::Step {
@@ -28,9 +29,9 @@ class Kernel::Step {
   virtual std::vector<Part> parts() const = 0;
 };
 
-// Calls `body(first, last)` on parts of [0, count), denormals flushed to zero, on threads of which
-// each has `scratch_bytes` of memory of its own.
-void share_work(int64_t count, int64_t grain, int threads, int64_t scratch_bytes,
+// Calls `body(first, last)` on parts of [0, count), on threads of which each has `scratch_bytes` of
+// memory of its own.
+void share_work(const StepRun& run, int64_t count, int64_t grain, int64_t scratch_bytes,
                 const std::function<void(int64_t, int64_t, void*)>& body);
 
 }  // namespace aoe

@@ -12,6 +12,9 @@ namespace {
 // where the reference would take longer than the compiler.
 constexpr int64_t kWorthCompilingLate = int64_t{1} << 24;
 
+// Longer chains gain nothing, and what they cost to compile grows faster than they do.
+constexpr size_t kMostFused = 32;
+
 // Combinations of input types that stay prepared.
 constexpr size_t kRecent = 16;
 
@@ -140,6 +143,9 @@ void Executable::fuse_elementwise() {
     for (const int id : std::vector<int>(task.inputs)) {
       Step* const before = maker[static_cast<size_t>(id)];
       if (before == nullptr || uses[static_cast<size_t>(id)] != 1) continue;
+      const size_t stages =
+          task.workload.stages.size() + before->runner.task.workload.stages.size();
+      if (stages > kMostFused) continue;
       task = composed(before->runner.task, task);
       before->runner.task = {};
       before->done_by_another = true;
