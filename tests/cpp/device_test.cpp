@@ -385,12 +385,12 @@ TEST(Device, TheHostIsOneMachineForAllThreads) {
 
 TEST(Device, CopiesReachBeyondAllTheCachesInvolved) {
   Device device = wide_device();
-  EXPECT_EQ(bytes_beyond_caches(device, 1), 128 << 20);
-  EXPECT_EQ(bytes_beyond_caches(device, 8), 128 << 20);
-  EXPECT_EQ(bytes_beyond_caches(device, 9), 256 << 20);
+  EXPECT_EQ(bytes_beyond_caches(device, 1), 512 << 20);
+  EXPECT_EQ(bytes_beyond_caches(device, 8), 512 << 20);
+  EXPECT_EQ(bytes_beyond_caches(device, 9), 1 << 30);
   EXPECT_EQ(bytes_beyond_caches(device, 1000), 1 << 30);
   device.caches = {};
-  EXPECT_EQ(bytes_beyond_caches(device, 1), 128 << 20);
+  EXPECT_EQ(bytes_beyond_caches(device, 1), 512 << 20);
 }
 
 TEST(Device, EveryWorkingInstructionSetCanBeMeasured) {
