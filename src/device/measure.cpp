@@ -24,8 +24,8 @@ constexpr int kRepeats = 12;
 // About a millisecond: long beside a barrier, short beside the time a shared machine leaves alone.
 constexpr double kFlopsPerLoop = 100e6;
 
-// Times the last cache, which need not be as small as it is announced: behind a hypervisor a process
-// may get much more of it.
+// Times the last cache, which need not be as small as it is announced: behind a hypervisor a
+// process may get much more of it.
 constexpr int kBeyond = 16;
 // A machine that announces a small cache, or none, may sit on a large one.
 constexpr int64_t kLeastCache = 32 << 20;

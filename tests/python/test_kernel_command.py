@@ -82,8 +82,8 @@ BAD = {
     "an unknown emission": ([PRODUCT, "--emit", "poetry"], "poetry"),
     "threads that are none": ([PRODUCT, "--threads", "-1"], "--threads"),
     "a hostile size": (
-        [r"in %0 f32[9000000000000]\n%1 f32[9000000000000] = %0[a]\nout %1"],
-        "",
+        [r"in %0 f32[9000000000000]\n%1 f32[9000000000000] = %0[a]\nout %1", "--time"],
+        "needs more than",
     ),
 }
 
