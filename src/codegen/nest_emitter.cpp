@@ -35,6 +35,12 @@ class LoopEmitter {
         loop_(loop),
         policy_(loop.policy) {}
 
+  // What `copy` reads at the outer point `at` is fetched while this loop runs.
+  void fetch_ahead(const Loop& copy, std::vector<AxisAt> at) {
+    ahead_ = &copy;
+    ahead_at_ = std::move(at);
+  }
+
   // `at` holds the outer axes; the ranged axis, if any, goes over `range`.
   void emit(std::vector<AxisAt> at, int ranged_axis, std::array<llvm::Value*, 2> range) {
     const size_t outer = at.size();
@@ -145,6 +151,11 @@ class LoopEmitter {
     Carried none;
     function_.loop(whole, policy_.block, none, [&](llvm::Value* i) {
       at[axis] = {.base = i};
+      if (ahead_ != nullptr) {
+        llvm::Value* part = function_.ir().CreateUDiv(i, function_.index(policy_.block));
+        points_.prefetch(ahead_->results[0], ahead_at_, ahead_->extents, part,
+                         whole / policy_.block);
+      }
       inside(policy_.block);
     });
     if (whole == extent) return;
@@ -246,6 +257,10 @@ class LoopEmitter {
   }
 
   void reduce(std::vector<AxisAt>& at, size_t axis, const Body& body, Carried& accumulators) {
+    if (axis == loop_.out_rank && axis == unrolled_from_ && body.blocks > 1 &&
+        reduce_by_address(at, body, accumulators)) {
+      return;
+    }
     if (axis == loop_.extents.size()) {
       if (reduces_lanes()) reduce_lanes(at, body, accumulators);
       else accumulate(at, body, accumulators, body.vectors);
@@ -266,6 +281,51 @@ class LoopEmitter {
       at[axis] = {.base = i};
       reduce(at, axis + 1, body, accumulators);
     });
+  }
+
+  // A window of neighbouring rows sees much of the same memory: what is loaded is used for all of
+  // them before the next is, so that it need not be kept. False if there is no such order.
+  bool reduce_by_address(std::vector<AxisAt>& at, const Body& body, Carried& accumulators) {
+    if (components() != 1 || !is_standard(*loop_.reducer) || !loop_.kept.empty()) return false;
+    std::optional<Expr> shared;
+    for_each_node(loop_.elements[0], [&](const Expr& e) {
+      const bool is_row = e->op == ExprOp::load && depends_on_axis(e, policy_.block_axis);
+      if (is_row && !shared) shared = e;
+    });
+    if (!shared) return false;
+    struct Step {
+      int64_t offset;
+      int64_t tap;
+      int block;
+    };
+    const Shape taps = reduce_extents();
+    const Shape strides = row_major_strides(taps);
+    const auto go_to = [&](int64_t tap) {
+      for (size_t d = 0; d < taps.size(); ++d) {
+        at[loop_.out_rank + d] = {.offset = tap / strides[d] % taps[d]};
+      }
+    };
+    std::vector<Step> steps;
+    for (int64_t tap = 0; tap < element_count(taps); ++tap) {
+      go_to(tap);
+      for (int block = 0; block < body.blocks; ++block) {
+        Point point = point_at(at, body, block, 0);
+        const auto offset = points_.known_offset(*shared, point);
+        if (!offset) return false;
+        steps.push_back({*offset, tap, block});
+      }
+    }
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const Step& a, const Step& b) { return a.offset < b.offset; });
+    for (const Step& step : steps) {
+      go_to(step.tap);
+      for (int vector = 0; vector < body.vectors; ++vector) {
+        Point point = point_at(at, body, step.block, vector);
+        combine_element(point,
+                        &accumulators[static_cast<size_t>(step.block * body.vectors + vector)]);
+      }
+    }
+    return true;
   }
 
   void reduce_lanes(std::vector<AxisAt>& at, const Body& outer, Carried& accumulators) {
@@ -422,7 +482,10 @@ class LoopEmitter {
         points.push_back(std::move(point));
       }
     }
-    if (!loop_.reducer) turn_transposed_loads(body, points);
+    if (!loop_.reducer) {
+      turn_transposed_loads(body, points);
+      for (Point& point : points) part_interleaved_loads(point);
+    }
     // All values before all stores: what several points load is then loaded once.
     std::vector<std::vector<llvm::Value*>> values;
     std::vector<Expr> wanted;
@@ -479,12 +542,23 @@ class LoopEmitter {
     for (const Expr& result : loop_.results) for_each_node(result, turn);
   }
 
+  // Results that are neighbouring elements, each at a step of as many: read once.
+  void part_interleaved_loads(Point& point) {
+    if (const auto parts = points_.interleaved(loop_.results, point, loop_.extents)) {
+      for (size_t i = 0; i < parts->size(); ++i) {
+        point.known[{&*loop_.results[i], nullptr}] = (*parts)[i];
+      }
+    }
+  }
+
   FunctionBuilder& function_;
   Elements& elements_;
   PointEmitter& points_;
   const Device& device_;
   const Loop& loop_;
   const LoopPolicy& policy_;
+  const Loop* ahead_ = nullptr;
+  std::vector<AxisAt> ahead_at_;
   size_t unrolled_from_ = 0;
   int ranged_axis_ = -1;
   std::array<llvm::Value*, 2> range_{};
@@ -536,17 +610,23 @@ void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
 
   Elements elements(ir, device);
   PointEmitter points(function, elements, nest, bases);
-  const auto emit_loops = [&](bool once, const std::vector<AxisAt>& at) {
+  // `count` is null before the first outer point.
+  const auto emit_loops = [&](llvm::Value* count) {
+    std::vector<AxisAt> at(nest.outer.size());
+    if (count != nullptr) at = outer_positions(function, nest.outer, count);
     for (const Loop& loop : nest.loops) {
-      if (loop.once != once) continue;
-      LoopEmitter(function, elements, points, device, loop).emit(at, nest.ranged_axis, range);
+      if (loop.once != (count == nullptr)) continue;
+      LoopEmitter emitter(function, elements, points, device, loop);
+      if (loop.policy.prefetch) {
+        llvm::Value* next = ir.CreateAdd(count, function.index(1));
+        emitter.fetch_ahead(*nest.copy_for(loop), outer_positions(function, nest.outer, next));
+      }
+      emitter.emit(at, nest.ranged_axis, range);
     }
   };
-  emit_loops(true, std::vector<AxisAt>(nest.outer.size()));
+  emit_loops(nullptr);
   Carried none;
-  function.loop(first, last, 1, none, [&](llvm::Value* count) {
-    emit_loops(false, outer_positions(function, nest.outer, count));
-  });
+  function.loop(first, last, 1, none, emit_loops);
 
   llvm::Value* failed = ir.getInt32(0);
   if (points.failure_slot() != nullptr) {

@@ -70,6 +70,33 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, Poin
   return result;
 }
 
+void PointEmitter::prefetch(const Expr& load, const std::vector<AxisAt>& outer,
+                            const Shape& extents, llvm::Value* part, int64_t parts) {
+  constexpr int64_t kMostLines = 64;  // of one part: more would be more code than it is worth
+  extents_ = &extents;
+  Point first;
+  first.at = outer;
+  first.at.resize(extents.size());
+  Point last = first;
+  for (size_t d = outer.size(); d < extents.size(); ++d) last.at[d].offset = extents[d] - 1;
+  const auto from = access_of(load, first, nullptr).at;
+  const auto to = access_of(load, last, nullptr).at;
+  if (!from || !to || to->constant < from->constant) return;
+  const auto id = static_cast<size_t>(load->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  const int64_t bytes = (to->constant - from->constant + 1) * info(buffer.dtype).bytes;
+  const int64_t lines = std::min(kMostLines, ceil_div(ceil_div(bytes, kCacheLine), parts));
+  llvm::Value* start = function_.element(pointer(buffer, id, *from), part, lines * kCacheLine);
+  for (int64_t line = 0; line < lines; ++line)
+    function_.prefetch(function_.element(start, line * kCacheLine, 1));
+}
+
+std::optional<int64_t> PointEmitter::known_offset(const Expr& load, Point& point) {
+  if (!load->linear) return std::nullopt;
+  const auto at = linear(load->operands[0], point);
+  return at ? std::optional(at->constant) : std::nullopt;
+}
+
 llvm::Value* PointEmitter::pointer(const NestBuffer& buffer, size_t id, const Linear& at) {
   const int64_t bytes = info(buffer.dtype).bytes;
   llvm::Value* base = bases_[id];
@@ -164,17 +191,17 @@ void PointEmitter::check(llvm::Value* inside, llvm::Value* wanted, Point& point)
   ir_.CreateStore(ir_.CreateOr(before, bad), failure_);
 }
 
-llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* guard) {
-  const auto id = static_cast<size_t>(load->id);
-  const NestBuffer& buffer = nest_.buffers[id];
+PointEmitter::Access PointEmitter::access_of(const Expr& load, Point& point, llvm::Value* guard) {
+  const NestBuffer& buffer = nest_.buffers[static_cast<size_t>(load->id)];
   const Shape shape = load->linear ? Shape{element_count(buffer.shape)} : buffer.shape;
   const Shape strides = row_major_strides(shape);
 
   // Both forms at once: positions where they must be looked at, the linear offset where there is
   // one.
   llvm::Value* inside = nullptr;
-  std::optional<Linear> at = Linear{};
-  llvm::Value* offset = nullptr;
+  Access result;
+  std::optional<Linear>& at = result.at;
+  at = Linear{};
   for (size_t d = 0; d < shape.size(); ++d) {
     const Expr& index = load->operands[d];
     const auto range = interval_of(index, *extents_);
@@ -197,12 +224,22 @@ llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* gua
       at.reset();
     }
   }
-  llvm::Value* outside = has_outside(load) ? value(load->operands.back(), point, guard) : nullptr;
-  if (inside != nullptr && outside == nullptr) check(inside, guard, point);
-  llvm::Value* mask = load->linear ? nullptr : both(inside, guard);
-  if (at) return loaded(buffer, id, *at, point, mask, outside);
+  if (has_outside(load)) result.outside = value(load->operands.back(), point, guard);
+  if (inside != nullptr && result.outside == nullptr) check(inside, guard, point);
+  if (!load->linear) result.mask = both(inside, guard);
+  return result;
+}
 
-  for (size_t d = 0; d < shape.size(); ++d) {
+llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* guard) {
+  const auto id = static_cast<size_t>(load->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  const Access access = access_of(load, point, guard);
+  if (access.at) return loaded(buffer, id, *access.at, point, access.mask, access.outside);
+
+  const Shape strides =
+      row_major_strides(load->linear ? Shape{element_count(buffer.shape)} : buffer.shape);
+  llvm::Value* offset = nullptr;
+  for (size_t d = 0; d < strides.size(); ++d) {
     llvm::Value* here = value(load->operands[d], point, guard);
     llvm::Value* factor = function_.index(strides[d]);
     if (is_vector(here)) factor = elements_.splat(factor, point.lanes);
@@ -213,7 +250,18 @@ llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* gua
     }
     offset = offset == nullptr ? term : ir_.CreateAdd(offset, term);
   }
-  return gathered(buffer, id, offset, point, mask, outside);
+  return gathered(buffer, id, offset, point, access.mask, access.outside);
+}
+
+// The value where the mask holds, else what stands for the outside, or nothing in particular.
+llvm::Value* PointEmitter::instead(llvm::Value* mask, llvm::Value* value, llvm::Value* outside) {
+  llvm::Value* otherwise =
+      outside != nullptr ? outside : llvm::Constant::getNullValue(value->getType());
+  if (is_vector(value)) {
+    const auto* type = llvm::cast<llvm::FixedVectorType>(value->getType());
+    otherwise = elements_.splat(otherwise, static_cast<int>(type->getNumElements()));
+  }
+  return elements_.select(mask, value, otherwise);
 }
 
 // From offsets that were computed: one for all lanes, or one for each.
@@ -230,10 +278,7 @@ llvm::Value* PointEmitter::gathered(const NestBuffer& buffer, size_t id, llvm::V
     // A load that might see what the loop stores is not moved out of it.
     if (keeps_shared_) access(id, [&] { result = elements_.load(buffer.dtype, from, 1); });
     else result = elements_.load(buffer.dtype, from, 1);
-    if (mask == nullptr) return result;
-    llvm::Value* otherwise =
-        outside != nullptr ? outside : llvm::Constant::getNullValue(result->getType());
-    return elements_.select(mask, result, otherwise);
+    return mask == nullptr ? result : instead(mask, result, outside);
   }
   mask = both(mask, tail_mask(point));
   if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
@@ -263,12 +308,11 @@ llvm::Value* PointEmitter::loaded(const NestBuffer& buffer, size_t id, const Lin
                    ? elements_.load(buffer.dtype, from, point.lanes, tail_mask(point))
                    : strided(buffer, at, from, point);
     });
-    llvm::Value* otherwise =
-        outside != nullptr ? outside : llvm::Constant::getNullValue(result->getType());
-    return elements_.select(mask, result, elements_.splat(otherwise, point.lanes));
+    return instead(mask, result, outside);
   }
   if (at.lane_stride == 1) {
-    mask = both(mask, tail_mask(point));
+    // Behind a row there is room for a vector.
+    if (!buffer.row) mask = both(mask, tail_mask(point));
     if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
     if (outside != nullptr) outside = elements_.splat(outside, point.lanes);
     llvm::Value* from = pointer(buffer, id, at);
@@ -317,6 +361,82 @@ llvm::Value* PointEmitter::strided(const NestBuffer& buffer, const Linear& at, l
     if (result == nullptr) result = part;
     result = ir_.CreateShuffleVector(result, part, order);
     done = next;
+  }
+  return result;
+}
+
+bool PointEmitter::are_interleaved(const std::vector<Expr>& loads, const Point& point) {
+  const Expr& first = loads[0];
+  const size_t rank = point.at.size();
+  const auto last = static_cast<size_t>(first->linear ? 0 : first->rank - 1);
+  for (size_t i = 0; i < loads.size(); ++i) {
+    const Expr& load = loads[i];
+    if (load->op != ExprOp::load || load->id != first->id || load->linear != first->linear ||
+        load->operands.size() != first->operands.size()) {
+      return false;
+    }
+    // A check of each would be another matter.
+    if (!load->linear && !has_outside(load)) return false;
+    for (size_t d = 0; d < load->operands.size(); ++d) {
+      if (d > last) {
+        if (&*load->operands[d] != &*first->operands[d]) return false;
+        continue;
+      }
+      const Affine* form = affine(load->operands[d], rank);
+      const Affine* other = affine(first->operands[d], rank);
+      if (form == nullptr || other == nullptr || form->coefficients != other->coefficients ||
+          form->constant != other->constant + (d == last ? static_cast<int64_t>(i) : 0)) {
+        return false;
+      }
+    }
+    if (load->linear) continue;
+    const int64_t extent = nest_.buffers[static_cast<size_t>(load->id)].shape[last];
+    const auto range = interval_of(load->operands[last], *extents_);
+    if (!range || !range->within({0, extent - 1})) return false;
+  }
+  return true;
+}
+
+std::optional<std::vector<llvm::Value*>> PointEmitter::interleaved(const std::vector<Expr>& loads,
+                                                                   Point& point,
+                                                                   const Shape& extents) {
+  extents_ = &extents;
+  if (loads.size() < 2 || loads[0]->op != ExprOp::load || !are_interleaved(loads, point)) {
+    return std::nullopt;
+  }
+  const auto n = static_cast<int>(loads.size());
+  const auto id = static_cast<size_t>(loads[0]->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  const Access access = access_of(loads[0], point, nullptr);
+  if (!access.at || access.at->lane_stride != n) return std::nullopt;
+  llvm::Value* from = pointer(buffer, id, *access.at);
+  if (access.mask != nullptr) {
+    if (is_vector(access.mask) || element_count(buffer.shape) < int64_t{point.valid} * n) {
+      return std::nullopt;
+    }
+    from = ir_.CreateSelect(access.mask, from, bases_[id]);
+  }
+  std::vector<llvm::Value*> whole;
+  for (int v = 0; v * point.lanes < point.valid * n; ++v) {
+    const int wanted = std::min(point.lanes, point.valid * n - v * point.lanes);
+    llvm::Value* part = function_.element(from, v * point.lanes, info(buffer.dtype).bytes);
+    llvm::Value* mask = wanted < point.lanes ? first_lanes(wanted, point.lanes) : nullptr;
+    this->access(id,
+                 [&] { whole.push_back(elements_.load(buffer.dtype, part, point.lanes, mask)); });
+  }
+  std::vector<llvm::Value*> result;
+  for (int k = 0; k < n; ++k) {
+    llvm::Value* picked = whole[0];
+    for (size_t v = 0; v < whole.size(); ++v) {
+      std::vector<int> order(static_cast<size_t>(point.lanes));
+      for (int i = 0; i < point.lanes; ++i) {
+        const int here = i * n + k - static_cast<int>(v) * point.lanes;
+        order[static_cast<size_t>(i)] = here >= 0 && here < point.lanes ? point.lanes + here : i;
+      }
+      picked = ir_.CreateShuffleVector(picked, whole[v], order);
+    }
+    result.push_back(access.mask == nullptr ? picked
+                                            : instead(access.mask, picked, access.outside));
   }
   return result;
 }

@@ -49,8 +49,21 @@ class PointEmitter {
   std::vector<llvm::Value*> transposed(const Expr& load, Point point, size_t vector_axis,
                                        size_t block_axis);
 
+  // The values of loads that read every n-th element, each from one further on, n in number: what
+  // lies between the first and the last is read whole, then picked apart. Nothing if they are not
+  // such loads.
+  std::optional<std::vector<llvm::Value*>> interleaved(const std::vector<Expr>& loads, Point& point,
+                                                       const Shape& extents);
+
   // Distance in memory between neighbours along an axis, if the load is one linear offset.
   std::optional<int64_t> stride_along(const Expr& load, size_t axis, const Shape& extents);
+
+  // Fetches one of `parts` of what a load reads in the axes of `extents` that have no position yet.
+  void prefetch(const Expr& load, const std::vector<AxisAt>& outer, const Shape& extents,
+                llvm::Value* part, int64_t parts);
+
+  // Where in memory a load begins, apart from what is not known before the code runs.
+  std::optional<int64_t> known_offset(const Expr& load, Point& point);
 
   // True in the lanes that exist; null if all do.
   llvm::Value* tail_mask(const Point& point);
@@ -69,10 +82,20 @@ class PointEmitter {
     int64_t lane_stride = 0;
   };
 
+  // What a load reads: one linear offset where there is one, in the lanes of the mask.
+  struct Access {
+    std::optional<Linear> at;
+    llvm::Value* mask = nullptr;     // null: all
+    llvm::Value* outside = nullptr;  // null: no other value stands for what lies outside
+  };
+
   llvm::Value* value(const Expr& expr, Point& point, llvm::Value* guard);
   llvm::Value* emit(const Expr& expr, Point& point, llvm::Value* guard);
   llvm::Value* position(const AxisAt& axis, int lanes);
   llvm::Value* load(const Expr& load, Point& point, llvm::Value* guard);
+  Access access_of(const Expr& load, Point& point, llvm::Value* guard);
+  bool are_interleaved(const std::vector<Expr>& loads, const Point& point);
+  llvm::Value* instead(llvm::Value* mask, llvm::Value* value, llvm::Value* outside);
   llvm::Value* loaded(const NestBuffer& buffer, size_t id, const Linear& at, Point& point,
                       llvm::Value* mask, llvm::Value* outside);
   llvm::Value* strided(const NestBuffer& buffer, const Linear& at, llvm::Value* pointer,

@@ -51,6 +51,7 @@ class LoopChoice {
     policy.unroll = static_cast<int>(std::min<int64_t>(vectors, wanted_unroll(policy)));
     choose_block(policy);
     policy.streaming = worth_streaming_ && may_stream(nest_, loop_, policy, device_);
+    policy.prefetch = may_prefetch(nest_, loop_, policy) && copies_from_afar();
     return policy;
   }
 
@@ -81,6 +82,13 @@ class LoopChoice {
   void widen(DType dtype) {
     if (dtype == DType::boolean) return;
     widest_ = std::max(widest_, info(dtype).bytes);
+  }
+
+  // From memory that the second cache does not hold.
+  bool copies_from_afar() const {
+    const auto source = static_cast<size_t>(nest_.copy_for(loop_)->results[0]->id);
+    const NestBuffer& buffer = nest_.buffers[source];
+    return element_count(buffer.shape) * info(buffer.dtype).bytes > device_.caches[1].bytes;
   }
 
   int64_t stride(const Affine& form, size_t axis) const { return form.coefficients[axis]; }
@@ -137,7 +145,15 @@ class LoopChoice {
 
   void choose_block(LoopPolicy& policy) const {
     const auto vector = static_cast<size_t>(policy.vector_axis);
-    if (loop_.is_reduced(vector)) return;
+    if (loop_.is_reduced(vector)) {
+      // Rows that are reduced side by side wait for each other's last steps less.
+      if (outer_ < loop_.out_rank && loop_.extents[outer_] == 2) {
+        policy.block_axis = static_cast<int>(outer_);
+        policy.block = 2;
+        policy.unroll = std::min(policy.unroll, 2);
+      }
+      return;
+    }
     if (!loop_.reducer) {
       choose_transposition(policy);
       return;

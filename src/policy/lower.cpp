@@ -142,6 +142,78 @@ std::vector<Loop> pieces_of(Loop loop) {
   return loops;
 }
 
+// Outer axes that all memory sees as one become one.
+void merge_outer_axes(Nest& nest) {
+  for (size_t axis = nest.outer.size(); axis-- > 1;) {
+    const bool one = std::all_of(nest.loops.begin(), nest.loops.end(), [&](Loop& loop) {
+      return Accesses(loop).merges(axis - 1, loop.extents);
+    });
+    if (!one) continue;
+    nest.outer[axis] *= nest.outer[axis - 1];
+    nest.outer.erase(nest.outer.begin() + static_cast<int64_t>(axis) - 1);
+    for (Loop& loop : nest.loops) {
+      loop.extents[axis] *= loop.extents[axis - 1];
+      remove_axis(loop, axis - 1);
+    }
+  }
+}
+
+// Two neighbouring points of the last outer axis at a time: while one row waits for the end of its
+// reduction, there is the other. The rows of the second lie behind those of the first.
+void pair_rows(Nest& nest) {
+  constexpr int64_t kRows = 2;
+  constexpr int64_t kLargestRow = 8 << 10;
+  const auto of_row = [&](const Expr& e) {
+    return e->op == ExprOp::load && nest.buffers[static_cast<size_t>(e->id)].row;
+  };
+  bool reduces = false;
+  bool linear = true;
+  for (Loop& loop : nest.loops) {
+    reduces = reduces || loop.reducer;
+    for_each_expr(loop, [&](Expr& expr) {
+      linear = linear && !any_node(expr, [&](const Expr& e) { return of_row(e) && !e->linear; });
+    });
+  }
+  if (nest.outer.empty() || nest.outer.back() % kRows != 0 || !reduces || !linear ||
+      nest.row_bytes() > kLargestRow) {
+    return;
+  }
+  const size_t paired = nest.outer.size();
+  const auto in_pair = Expr::axis(static_cast<int64_t>(paired));
+  nest.outer.back() /= kRows;
+  std::vector<int64_t> elements;
+  for (NestBuffer& buffer : nest.buffers) {
+    // Long ones begin at cache lines.
+    const int64_t line = std::max<int64_t>(1, kCacheLine / info(buffer.dtype).bytes);
+    const int64_t count = element_count(buffer.shape);
+    elements.push_back(count < line ? count : ceil_div(count, line) * line);
+    if (buffer.row) buffer.shape = {kRows, elements.back()};
+  }
+  for (Loop& loop : nest.loops) {
+    std::vector<Expr> axes;
+    for (size_t i = 0; i < loop.extents.size(); ++i) {
+      axes.push_back(Expr::axis(static_cast<int64_t>(i < paired ? i : i + 1)));
+    }
+    axes[paired - 1] = axes[paired - 1] * kRows + in_pair;
+    for_each_expr(loop, [&](Expr& expr) {
+      expr = rewrite(with_axes(expr, axes), [&](const Expr& e) -> Expr {
+        if (!of_row(e)) return {};
+        const int64_t row = elements[static_cast<size_t>(e->id)];
+        return Expr::linear_load(e->id, e.dtype(), in_pair * row + e->operands[0]);
+      });
+    });
+    const auto move_store = [&](NestStore& store) {
+      if (!nest.buffers[static_cast<size_t>(store.buffer)].row) return;
+      store.offset = in_pair * elements[static_cast<size_t>(store.buffer)] + store.offset;
+    };
+    for (NestStore& store : loop.stores) move_store(store);
+    for (Loop::Kept& kept : loop.kept) move_store(kept.store);
+    loop.extents[paired - 1] /= kRows;
+    loop.extents.insert(loop.extents.begin() + static_cast<int64_t>(paired), kRows);
+    ++loop.out_rank;
+  }
+}
+
 class GroupLowering {
  public:
   GroupLowering(const Workload& workload, const Group& group)
@@ -154,6 +226,8 @@ class GroupLowering {
       Nest nest{.outer = shared_axes(), .buffers = {}, .loops = {}};
       for (Loop& loop : loops) append(nest.loops, lowered(buffers_, loop, outer_));
       nest.buffers = buffers_;
+      merge_outer_axes(nest);
+      pair_rows(nest);
       return {nest};
     }
     std::vector<Nest> nests;

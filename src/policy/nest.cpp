@@ -9,11 +9,9 @@
 namespace aoe {
 namespace {
 
-constexpr int64_t kRowAlignment = 64;  // rows begin at cache lines
-
+// Rows begin at cache lines.
 int64_t padded_bytes(const NestBuffer& buffer) {
-  return ceil_div(element_count(buffer.shape) * info(buffer.dtype).bytes, kRowAlignment) *
-         kRowAlignment;
+  return ceil_div(element_count(buffer.shape) * info(buffer.dtype).bytes, kCacheLine) * kCacheLine;
 }
 
 std::string annotation(const Loop& loop, size_t axis) {
@@ -45,7 +43,22 @@ int64_t Nest::row_offset(size_t buffer) const {
   return offset;
 }
 
-int64_t Nest::row_bytes() const { return row_offset(buffers.size()); }
+int64_t Nest::row_bytes() const {
+  // A vector may be read whole where only its first elements are in a row: 64 of 8 bytes at most.
+  constexpr int64_t kVector = 512;
+  const int64_t rows = row_offset(buffers.size());
+  return rows == 0 ? 0 : rows + kVector;
+}
+
+const Loop* Nest::copy_for(const Loop& loop) const {
+  const auto here =
+      std::find_if(loops.begin(), loops.end(), [&](const Loop& l) { return &l == &loop; });
+  if (!loop.reducer || here == loops.end() || here == loops.begin()) return nullptr;
+  const Loop& before = *std::prev(here);
+  const bool copies = !before.once && !before.reducer && before.results[0]->op == ExprOp::load &&
+                      !buffers[static_cast<size_t>(before.results[0]->id)].row;
+  return copies ? &before : nullptr;
+}
 
 std::string to_string(const Nest& nest) {
   std::string text;
@@ -89,6 +102,7 @@ std::string to_string(const Nest& nest) {
         elements.push_back(to_string(element, loop.out_rank));
       }
       line(fmt::format("{} {}", to_string(*loop.reducer), fmt::join(elements, "; ")));
+      if (loop.policy.prefetch) line("fetch what the next point copies");
       margin.resize(inside.size() + 2 * (loop.out_rank - nest.outer.size()));
     }
     for (size_t i = 0; i < loop.stores.size(); ++i) {

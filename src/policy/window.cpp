@@ -12,7 +12,6 @@ namespace {
 
 constexpr int64_t kLargestWindow = 64;
 constexpr int64_t kLargestStep = 4;
-constexpr int64_t kCacheLine = 64;
 // Half of a first-level cache, and strips that do not repeat too much of their neighbours.
 constexpr int64_t kComfortableRow = 16 << 10;
 constexpr int64_t kLeastRows = 4;
@@ -154,6 +153,7 @@ class WindowLowering {
     const Expr outside = has_outside(load) ? load->operands.back() : Expr::integer(load.dtype(), 0);
     if (!outside.is_constant()) return std::nullopt;
     const size_t vector = loop_.out_rank - 1;
+    const int64_t line = std::max<int64_t>(1, kCacheLine / info(load.dtype()).bytes);
     Shape row;
     std::vector<Expr> from;   // index of the source, over the copy's axes
     std::vector<Expr> index;  // index of the row, over the loop's axes
@@ -176,9 +176,12 @@ class WindowLowering {
       const int64_t step = d + 1 == shape.size() ? step_of(load) : 1;
       const size_t first_axis = outer_ + row.size();
       if (step > 1 && step <= kLargestStep) {
-        // Elements a step apart lie side by side: first those of every position's remainder.
+        // Elements a step apart lie side by side: first those of every position's remainder. Where
+        // some lie outside, the source's first one begins a cache line.
+        const int64_t before =
+            range->low < 0 ? ceil_div(-range->low, step * line) * step * line : -range->low;
         Affine moved = *form;
-        moved.constant -= range->low;
+        moved.constant += before;
         const Expr rest = without_axis(moved, vector);
         const auto rest_range = interval_of(rest, loop_.extents);
         if (!rest_range || rest_range->low < 0) return std::nullopt;
@@ -186,7 +189,7 @@ class WindowLowering {
         index.push_back(axis(vector) + rest / step);
         row.push_back(step);
         row.push_back(loop_.extents[vector] + rest_range->high / step);
-        from.push_back(start + axis(first_axis) + axis(first_axis + 1) * step + range->low);
+        from.push_back(start + axis(first_axis) + axis(first_axis + 1) * step - before);
       } else {
         index.push_back(position - range->low);
         row.push_back(range->high - range->low + 1);
@@ -194,7 +197,6 @@ class WindowLowering {
       }
     }
     // Lines of the row begin at cache lines.
-    const int64_t line = std::max<int64_t>(1, kCacheLine / info(load.dtype()).bytes);
     row.back() = ceil_div(row.back(), line) * line;
     const int64_t bytes = element_count(row) * info(load.dtype()).bytes;
     if (bytes > kLargestRow) return std::nullopt;
@@ -228,9 +230,29 @@ class WindowLowering {
   }
 
   void add_copy(int buffer, const Shape& row, const Expr& source) {
+    std::vector<Loop> copies;
     for (Loop& part : parts_of(nest_.buffers, loop_over(buffer, row, source), outer_)) {
-      if (part.results[0]->op == ExprOp::load) add(std::move(part));
+      if (part.results[0]->op != ExprOp::load) continue;
+      // Elements of all remainders come from the same memory: one loop reads it.
+      if (copies.empty() || copies.back().extents != part.extents) {
+        copies.push_back(std::move(part));
+        continue;
+      }
+      Loop& copy = copies.back();
+      int64_t before = 0;
+      for (const Expr& load : copy.results) {
+        before += first_position(load, copy) < first_position(part.results[0], part) ? 1 : 0;
+      }
+      copy.results.insert(copy.results.begin() + before, part.results[0]);
+      copy.stores.insert(copy.stores.begin() + before, part.stores[0]);
     }
+    for (Loop& copy : copies) add(std::move(copy));
+  }
+
+  // Where in a line of its source a copy begins.
+  static int64_t first_position(const Expr& load, const Loop& copy) {
+    const Expr& last = load->operands[static_cast<size_t>(load->rank) - 1];
+    return affine_of(last, copy.extents.size())->constant;
   }
 
   Loop loop_;
