@@ -38,7 +38,8 @@ class LoopEmitter {
     unrolled_from_ = unrolled_reductions();
     const Shape taps(loop_.extents.begin() + static_cast<int64_t>(unrolled_from_),
                      loop_.extents.end());
-    points_.set_keeps_shared(element_count(taps) <= device_.vector_registers / 2);
+    keeps_shared_ = element_count(taps) <= device_.vector_registers / 2;
+    points_.set_keeps_shared(keeps_shared_);
     Carried none;
     output_loops(at, around_.at.size(), none);
   }
@@ -308,7 +309,13 @@ class LoopEmitter {
     }
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.offset < b.offset; });
-    for (const Step& step : steps) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const Step& step = steps[i];
+      // Nothing that was loaded further back is kept for later: it would be too much.
+      if (!keeps_shared_ && i > 0 && step.offset != steps[i - 1].offset) {
+        function_.ir().CreateFence(llvm::AtomicOrdering::SequentiallyConsistent,
+                                   llvm::SyncScope::SingleThread);
+      }
       go_to(step.tap);
       for (int vector = 0; vector < body.vectors; ++vector) {
         Point point = point_at(at, body, step.block, vector);
@@ -550,6 +557,7 @@ class LoopEmitter {
   const LoopPolicy& policy_;
   const LoopSurroundings& around_;
   size_t unrolled_from_ = 0;
+  bool keeps_shared_ = true;
   Carried no_carried_;
 };
 

@@ -77,6 +77,7 @@ class LoopChoice {
       }
     }
     ++irregular_;
+    guarded_ += load->linear ? 0 : 1;
   }
 
   void widen(DType dtype) {
@@ -168,7 +169,10 @@ class LoopChoice {
         return false;
       });
       if (!shares && irregular_ == 0) continue;
-      const int budget = device_.vector_registers / 4;
+      // Where addresses are known, what is loaded is not kept, and sums may take half of the
+      // registers; more than eight at once gain nothing.
+      const int budget =
+          guarded_ > 0 ? device_.vector_registers / 4 : std::min(8, device_.vector_registers / 2);
       policy.unroll = std::min(policy.unroll, 4);
       const int64_t rows = std::min<int64_t>(loop_.extents[axis], budget / policy.unroll);
       if (rows > 1) {
@@ -205,6 +209,7 @@ class LoopChoice {
   std::vector<Affine> loads_;
   std::vector<Affine> stores_;
   int irregular_ = 0;
+  int guarded_ = 0;
   int costly_ = 0;
   int widest_ = 4;
   bool worth_streaming_ = false;
