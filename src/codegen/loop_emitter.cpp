@@ -143,11 +143,6 @@ class LoopEmitter {
     Carried none;
     function_.loop(whole, policy_.block, none, [&](llvm::Value* i) {
       at[axis] = {.base = i};
-      if (around_.copy != nullptr) {
-        llvm::Value* part = function_.ir().CreateUDiv(i, function_.index(policy_.block));
-        points_.prefetch(around_.copy->results[0], around_.next, around_.copy->extents, part,
-                         whole / policy_.block);
-      }
       inside(policy_.block);
     });
     if (whole == extent) return;

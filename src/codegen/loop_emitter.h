@@ -11,9 +11,6 @@ struct LoopSurroundings {
   std::vector<AxisAt> at;  // the outer axes
   int ranged_axis = -1;    // the axis that goes over `range`, if any
   std::array<llvm::Value*, 2> range{};
-  // What this loop copies at the outer point `next` is fetched meanwhile; null: nothing.
-  const Loop* copy = nullptr;
-  std::vector<AxisAt> next;
 };
 
 void emit_loop(FunctionBuilder& function, Elements& elements, PointEmitter& points,

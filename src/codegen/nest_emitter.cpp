@@ -63,11 +63,6 @@ void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
     if (count != nullptr) around.at = outer_positions(function, nest.outer, count);
     for (const Loop& loop : nest.loops) {
       if (loop.once != (count == nullptr)) continue;
-      around.copy = loop.policy.prefetch ? nest.copy_for(loop) : nullptr;
-      if (around.copy != nullptr) {
-        llvm::Value* next = ir.CreateAdd(count, function.index(1));
-        around.next = outer_positions(function, nest.outer, next);
-      }
       emit_loop(function, elements, points, device, loop, around);
     }
   };

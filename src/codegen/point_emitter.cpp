@@ -70,27 +70,6 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, Poin
   return result;
 }
 
-void PointEmitter::prefetch(const Expr& load, const std::vector<AxisAt>& outer,
-                            const Shape& extents, llvm::Value* part, int64_t parts) {
-  constexpr int64_t kMostLines = 64;  // of one part: more would be more code than it is worth
-  extents_ = &extents;
-  Point first;
-  first.at = outer;
-  first.at.resize(extents.size());
-  Point last = first;
-  for (size_t d = outer.size(); d < extents.size(); ++d) last.at[d].offset = extents[d] - 1;
-  const auto from = access_of(load, first, nullptr).at;
-  const auto to = access_of(load, last, nullptr).at;
-  if (!from || !to || to->constant < from->constant) return;
-  const auto id = static_cast<size_t>(load->id);
-  const NestBuffer& buffer = nest_.buffers[id];
-  const int64_t bytes = (to->constant - from->constant + 1) * info(buffer.dtype).bytes;
-  const int64_t lines = std::min(kMostLines, ceil_div(ceil_div(bytes, kCacheLine), parts));
-  llvm::Value* start = function_.element(pointer(buffer, id, *from), part, lines * kCacheLine);
-  for (int64_t line = 0; line < lines; ++line)
-    function_.prefetch(function_.element(start, line * kCacheLine, 1));
-}
-
 std::optional<int64_t> PointEmitter::known_offset(const Expr& load, Point& point) {
   if (!load->linear) return std::nullopt;
   const auto at = linear(load->operands[0], point);

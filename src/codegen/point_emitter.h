@@ -58,10 +58,6 @@ class PointEmitter {
   // Distance in memory between neighbours along an axis, if the load is one linear offset.
   std::optional<int64_t> stride_along(const Expr& load, size_t axis, const Shape& extents);
 
-  // Fetches one of `parts` of what a load reads in the axes of `extents` that have no position yet.
-  void prefetch(const Expr& load, const std::vector<AxisAt>& outer, const Shape& extents,
-                llvm::Value* part, int64_t parts);
-
   // Where in memory a load begins, apart from what is not known before the code runs.
   std::optional<int64_t> known_offset(const Expr& load, Point& point);
 

@@ -51,7 +51,6 @@ class LoopChoice {
     policy.unroll = static_cast<int>(std::min<int64_t>(vectors, wanted_unroll(policy)));
     choose_block(policy);
     policy.streaming = worth_streaming_ && may_stream(nest_, loop_, policy, device_);
-    policy.prefetch = may_prefetch(nest_, loop_, policy) && copies_from_afar();
     return policy;
   }
 
@@ -83,13 +82,6 @@ class LoopChoice {
   void widen(DType dtype) {
     if (dtype == DType::boolean) return;
     widest_ = std::max(widest_, info(dtype).bytes);
-  }
-
-  // From memory that the second cache does not hold.
-  bool copies_from_afar() const {
-    const auto source = static_cast<size_t>(nest_.copy_for(loop_)->results[0]->id);
-    const NestBuffer& buffer = nest_.buffers[source];
-    return element_count(buffer.shape) * info(buffer.dtype).bytes > device_.caches[1].bytes;
   }
 
   int64_t stride(const Affine& form, size_t axis) const { return form.coefficients[axis]; }

@@ -50,16 +50,6 @@ int64_t Nest::row_bytes() const {
   return rows == 0 ? 0 : rows + kVector;
 }
 
-const Loop* Nest::copy_for(const Loop& loop) const {
-  const auto here =
-      std::find_if(loops.begin(), loops.end(), [&](const Loop& l) { return &l == &loop; });
-  if (!loop.reducer || here == loops.end() || here == loops.begin()) return nullptr;
-  const Loop& before = *std::prev(here);
-  const bool copies = !before.once && !before.reducer && before.results[0]->op == ExprOp::load &&
-                      !buffers[static_cast<size_t>(before.results[0]->id)].row;
-  return copies ? &before : nullptr;
-}
-
 std::string to_string(const Nest& nest) {
   std::string text;
   for (size_t i = 0; i < nest.buffers.size(); ++i) {
@@ -102,7 +92,6 @@ std::string to_string(const Nest& nest) {
         elements.push_back(to_string(element, loop.out_rank));
       }
       line(fmt::format("{} {}", to_string(*loop.reducer), fmt::join(elements, "; ")));
-      if (loop.policy.prefetch) line("fetch what the next point copies");
       margin.resize(inside.size() + 2 * (loop.out_rank - nest.outer.size()));
     }
     for (size_t i = 0; i < loop.stores.size(); ++i) {

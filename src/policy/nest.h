@@ -63,8 +63,6 @@ struct Nest {
   int64_t row_bytes() const;
   // Where a row buffer begins in them.
   int64_t row_offset(size_t buffer) const;
-  // The loop before this one that copies memory into a row for it; null if there is none.
-  const Loop* copy_for(const Loop& loop) const;
   // The first buffer over the same memory: one value may be seen in several shapes.
   size_t memory_of(size_t buffer) const;
 };

@@ -16,7 +16,6 @@ struct LoopPolicy {
   int block_axis = -1;  // another output axis, unrolled too
   int block = 1;
   bool streaming = false;  // stores go past the caches
-  bool prefetch = false;   // what the next outer point copies is fetched meanwhile
   auto operator<=>(const LoopPolicy&) const = default;
 };
 

@@ -23,7 +23,6 @@ std::string loop_text(const LoopPolicy& policy, const Loop& loop) {
   }
   if (policy.block_axis >= 0) word(fmt::format("{}/{}", named(policy.block_axis), policy.block));
   if (policy.streaming) word("stream");
-  if (policy.prefetch) word("prefetch");
   return "[" + text + "]";
 }
 
@@ -149,18 +148,14 @@ class PolicyParser {
     LoopPolicy policy;
     expect('[', "'[' and the decisions of a loop");
     while (!take(']')) {
-      const std::string_view word = name("an axis, 'stream', 'prefetch' or ']'");
+      const std::string_view word = name("an axis, 'stream' or ']'");
       if (word == "stream") {
         policy.streaming = true;
         continue;
       }
-      if (word == "prefetch") {
-        policy.prefetch = true;
-        continue;
-      }
       const auto axis = axis_named(word, loop.out_rank);
       if (!axis || *axis < 0 || *axis >= static_cast<int64_t>(loop.extents.size())) {
-        fail_at_word("an axis of the loop, 'stream', 'prefetch' or ']' is expected", word);
+        fail_at_word("an axis of the loop, 'stream' or ']' is expected", word);
       }
       if (take('/')) {
         if (policy.block_axis >= 0) fail("{}: a loop has one block axis only", place());

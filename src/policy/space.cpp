@@ -161,7 +161,6 @@ class Space::Walk {
     if (may_stream(nest, loop, streaming, space_.device_)) {
       policy.streaming = decide("stream", from.streaming);
     }
-    if (may_prefetch(nest, loop, policy)) policy.prefetch = decide("prefetch", from.prefetch);
     return policy;
   }
 

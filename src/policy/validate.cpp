@@ -80,9 +80,6 @@ Fault loop_fault(const Nest& nest, const Loop& loop, size_t outer, const LoopPol
   if (p.streaming && !may_stream(nest, loop, p, device)) {
     return "stores that are not whole aligned vectors cannot go past the caches";
   }
-  if (p.prefetch && !may_prefetch(nest, loop, p)) {
-    return "only a reduction in blocks, of what was copied for it, can prefetch";
-  }
   return std::nullopt;
 }
 
@@ -179,10 +176,6 @@ bool is_small_enough(const Loop& loop, const LoopPolicy& policy) {
   int64_t nodes = 0;
   for_each_value(loop, [&](const Expr&) { ++nodes; });
   return points <= kMostPoints && nodes * points <= kMostNodes;
-}
-
-bool may_prefetch(const Nest& nest, const Loop& loop, const LoopPolicy& policy) {
-  return policy.block_axis >= 0 && nest.copy_for(loop) != nullptr;
 }
 
 bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy,

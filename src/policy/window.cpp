@@ -12,8 +12,9 @@ namespace {
 
 constexpr int64_t kLargestWindow = 64;
 constexpr int64_t kLargestStep = 4;
-// Half of a first-level cache, and strips that do not repeat too much of their neighbours.
-constexpr int64_t kComfortableRow = 16 << 10;
+// Bytes of the source in a strip: so few that copying and reducing take turns often and memory is
+// never waited for long, but not so few that strips repeat too much of their neighbours.
+constexpr int64_t kComfortableRow = 6 << 10;
 constexpr int64_t kLeastRows = 4;
 // A row is read several times: at least the second-level cache should hold it.
 constexpr int64_t kLargestRow = 256 << 10;
