@@ -85,6 +85,15 @@ void FunctionBuilder::declare_buffers(size_t count) {
   }
 }
 
+void FunctionBuilder::prefetch(llvm::Value* address) {
+  constexpr int kRead = 0;
+  constexpr int kSecondLevel = 2;
+  constexpr int kData = 1;
+  ir_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
+      {address, ir_.getInt32(kRead), ir_.getInt32(kSecondLevel), ir_.getInt32(kData)});
+}
+
 void FunctionBuilder::accessing(size_t which, const std::function<void()>& emit) {
   llvm::BasicBlock* block = ir_.GetInsertBlock();
   llvm::Instruction* last = block->empty() ? nullptr : &block->back();

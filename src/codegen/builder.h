@@ -29,6 +29,9 @@ class FunctionBuilder {
   llvm::Value* element(llvm::Value* base, llvm::Value* offset, int64_t bytes);
   llvm::Value* element(llvm::Value* base, int64_t offset, int64_t bytes);
 
+  // Brings what will be read into the second-level cache; the address may be any.
+  void prefetch(llvm::Value* address);
+
   // Tells the optimizer that what `emit` accesses is buffer `which` and no other buffer.
   void accessing(size_t which, const std::function<void()>& emit);
   void declare_buffers(size_t count);

@@ -428,12 +428,17 @@ std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point
   const int64_t first = point.at[vector_axis].offset;
   point.at[vector_axis].lanes = false;
   point.at[block_axis].lanes = true;
+  // Lines that lie apart are not what processors fetch by themselves.
+  constexpr int64_t kLinesAhead = 64;
+  const int64_t ahead =
+      kLinesAhead * affine(load->operands[0], point.at.size())->coefficients[vector_axis];
   std::vector<llvm::Value*> rows;
   for (int i = 0; i < lanes; ++i) {
     point.at[vector_axis].offset = first + i;
     const Linear at = *linear(load->operands[0], point);
     llvm::Value* from = pointer(buffer, id, at);
     access(id, [&] { rows.push_back(elements_.load(buffer.dtype, from, lanes)); });
+    function_.prefetch(function_.element(from, ahead, info(buffer.dtype).bytes));
   }
   for (int width = 1; width < lanes; width *= 2) {
     std::vector<int> low(static_cast<size_t>(lanes));

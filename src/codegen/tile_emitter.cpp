@@ -148,10 +148,7 @@ class TileEmitter {
   }
 
   void prefetch(llvm::Value* k) {
-    llvm::Value* at = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_));
-    // Read, into the second-level cache.
-    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
-                        {at, ir_.getInt32(0), ir_.getInt32(2), ir_.getInt32(1)});
+    function_.prefetch(ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_)));
   }
 
   // One step of the depth, `ahead` beyond k.
