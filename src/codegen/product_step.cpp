@@ -270,7 +270,8 @@ class ProductStep : public Kernel::Step {
     tile_.vectors = policy_.vectors;
     tile_.lanes = policy_.lanes;
     tile_.packed_left = shape_.left == Side::fixed;
-    tile_.prefetch = policy_.prefetch;
+    tile_.prefetch = policy_.prefetch && shape_.right == Side::fixed;
+    tile_.fetch_lines = policy_.prefetch && shape_.right == Side::direct;
     tile_.split = policy_.depth < shape_.depth;
     tile_.out_dtype = workload_.values[static_cast<size_t>(stage_.outputs[0])].type.dtype;
     tile_.result = rewrite(stage_.results[0], [&](const Expr& e) -> Expr {
@@ -396,6 +397,10 @@ class ProductStep : public Kernel::Step {
             ? fixed_right_.raw() +
                   (dot(at, fixed_right_steps_) * fixed_right_size_ + column * shape_.depth) * bytes_
             : scratch;
+    const std::byte* next_right = nullptr;
+    if (tile_.fetch_lines) {
+      next_right = start_of(right_, run, outer_position(std::min(outer + 1, shape_.outer - 1)));
+    }
     const int64_t out_bytes = info(tile_.out_dtype).bytes;
     auto* out = static_cast<std::byte*>(
                     run.values[static_cast<size_t>(workload_.storage(stage_.outputs[0]))]) +
@@ -439,7 +444,10 @@ class ProductStep : public Kernel::Step {
               (row * source.load.row_stride + first * source.load.column_stride) * source.bytes;
           call.operand_row[i] = source.load.row_stride;
         }
-        if (policy_.prefetch) {
+        if (tile_.fetch_lines) {
+          call.prefetch = static_cast<const std::byte*>(call.right) + width_ * bytes_;
+          if (first + width_ >= columns) call.prefetch = next_right;
+        } else if (tile_.prefetch) {
           // Each row tile fetches its share of the next columns.
           const int64_t share = width_ * bytes_ / tiles_.count;
           call.prefetch = static_cast<const std::byte*>(call.right) +

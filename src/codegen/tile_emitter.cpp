@@ -43,7 +43,7 @@ class TileEmitter {
     right_depth_ = number(offsetof(TileCall, right_depth));
     left_row_ = number(offsetof(TileCall, left_row));
     left_depth_ = number(offsetof(TileCall, left_depth));
-    if (tile_.prefetch) {
+    if (tile_.prefetch || tile_.fetch_lines) {
       prefetch_ = pointer(offsetof(TileCall, prefetch));
       prefetch_step_ = number(offsetof(TileCall, prefetch_step));
     }
@@ -151,10 +151,21 @@ class TileEmitter {
     function_.prefetch(ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_)));
   }
 
+  // What the next tile reads at this step.
+  void fetch_line(llvm::Value* offset) {
+    constexpr int64_t kLine = 64;
+    llvm::Value* line = function_.element(prefetch_, offset, bytes_);
+    for (int64_t at = 0; at < tile_.vectors * tile_.lanes * bytes_; at += kLine) {
+      function_.prefetch(function_.element(line, at, 1));
+    }
+  }
+
   // One step of the depth, `ahead` beyond k.
   void advance(llvm::Value* k, int64_t ahead, std::vector<llvm::Value*>& sums) {
     llvm::Value* at = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
-    llvm::Value* right = function_.element(right_, ir_.CreateMul(at, right_depth_), bytes_);
+    llvm::Value* offset = ir_.CreateMul(at, right_depth_);
+    llvm::Value* right = function_.element(right_, offset, bytes_);
+    if (tile_.fetch_lines) fetch_line(offset);
     std::vector<llvm::Value*> columns;
     function_.accessing(kInputs, [&] {
       for (int vector = 0; vector < tile_.vectors; ++vector) {
@@ -288,7 +299,10 @@ std::string to_string(const Tile& tile) {
   return fmt::format(
       "tile {} {}x{} vectors of {}{}{}{}{}{}{} -> {} {} of ({})", info(tile.dtype).brief, tile.rows,
       tile.vectors, tile.lanes, tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
-      tile.packed_left ? " packed" : "", tile.prefetch ? " prefetch" : "",
+      tile.packed_left ? " packed" : "",
+      tile.prefetch      ? " prefetch"
+      : tile.fetch_lines ? " prefetch of lines"
+                         : "",
       tile.split ? " split" : "", tile.streaming ? " past the caches" : "",
       info(tile.out_dtype).brief, to_string(tile.result, 0), fmt::join(operands, ", "));
 }

@@ -110,7 +110,12 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   policy.columns_first = shape.rows * policy.depth <= room;
   policy.columns =
       policy.columns_first ? shape.columns : multiple(room / policy.depth, width, shape.columns);
-  policy.prefetch = policy.columns_first && shape.right == Side::fixed && shape.rows > policy.rows;
+  // While several tiles of rows use weights, the next are fetched. What one tile of rows reads from
+  // afar as it lies, in short pieces, processors do not fetch by themselves.
+  const bool once = shape.rows <= policy.rows;
+  const bool far = shape.outer * shape.depth * shape.columns * bytes > second_level(device);
+  policy.prefetch = policy.columns_first &&
+                    (shape.right == Side::fixed ? !once : once && far && policy.columns > width);
   return policy;
 }
 

@@ -229,7 +229,7 @@ class Space::Walk {
         block_sizes(shape.columns, column_unit(shape, policy), {from.columns, standard.columns}),
         from.columns);
     policy.columns_first = decide("columns first", from.columns_first);
-    if (shape.right == Side::fixed) policy.prefetch = decide("prefetch", from.prefetch);
+    if (shape.right != Side::packed) policy.prefetch = decide("prefetch", from.prefetch);
     policy.streaming = decide("stream", from.streaming);
     return policy;
   }

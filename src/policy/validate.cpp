@@ -132,7 +132,7 @@ Fault product_fault(const ProductShape& shape, const ProductPolicy& p, const Dev
     return fmt::format("blocks of {} columns; {}, or a multiple of {} below it, is expected",
                        p.columns, shape.columns, unit);
   }
-  if (p.prefetch && shape.right != Side::fixed) return "only weights can be prefetched";
+  if (p.prefetch && shape.right == Side::packed) return "what is packed cannot be prefetched";
   return std::nullopt;
 }
 
