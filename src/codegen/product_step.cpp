@@ -270,8 +270,8 @@ class ProductStep : public Kernel::Step {
     tile_.vectors = policy_.vectors;
     tile_.lanes = policy_.lanes;
     tile_.packed_left = shape_.left == Side::fixed;
-    tile_.prefetch = policy_.prefetch && shape_.right == Side::fixed;
-    tile_.fetch_lines = policy_.prefetch && shape_.right == Side::direct;
+    tile_.fetch_lines = policy_.prefetch && (shape_.right == Side::direct || tiles_.count == 1);
+    tile_.prefetch = policy_.prefetch && !tile_.fetch_lines;
     tile_.split = policy_.depth < shape_.depth;
     tile_.out_dtype = workload_.values[static_cast<size_t>(stage_.outputs[0])].type.dtype;
     tile_.result = rewrite(stage_.results[0], [&](const Expr& e) -> Expr {
@@ -374,6 +374,15 @@ class ProductStep : public Kernel::Step {
     packing_code_->as<NestFunction>()(buffers.data(), range, nullptr);
   }
 
+  // Where the lines begin that a tile fetches as it goes through its own.
+  const std::byte* ahead_of(const TileCall& call, bool more, const std::byte* next_right) const {
+    const auto* right = static_cast<const std::byte*>(call.right);
+    // What was laid out lies in one piece: a little further on.
+    constexpr int64_t kSteps = 4;
+    if (shape_.right == Side::fixed) return right + kSteps * width_ * bytes_;
+    return more ? right + width_ * bytes_ : next_right;
+  }
+
   void run_block(const StepRun& run, int64_t outer, int64_t block, RowRange rows,
                  std::byte* scratch) const {
     const Shape at = outer_position(outer);
@@ -398,7 +407,7 @@ class ProductStep : public Kernel::Step {
                   (dot(at, fixed_right_steps_) * fixed_right_size_ + column * shape_.depth) * bytes_
             : scratch;
     const std::byte* next_right = nullptr;
-    if (tile_.fetch_lines) {
+    if (shape_.right == Side::direct) {
       next_right = start_of(right_, run, outer_position(std::min(outer + 1, shape_.outer - 1)));
     }
     const int64_t out_bytes = info(tile_.out_dtype).bytes;
@@ -445,8 +454,7 @@ class ProductStep : public Kernel::Step {
           call.operand_row[i] = source.load.row_stride;
         }
         if (tile_.fetch_lines) {
-          call.prefetch = static_cast<const std::byte*>(call.right) + width_ * bytes_;
-          if (first + width_ >= columns) call.prefetch = next_right;
+          call.prefetch = ahead_of(call, first + width_ < columns, next_right);
         } else if (tile_.prefetch) {
           // Each row tile fetches its share of the next columns.
           const int64_t share = width_ * bytes_ / tiles_.count;

@@ -110,12 +110,13 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   policy.columns_first = shape.rows * policy.depth <= room;
   policy.columns =
       policy.columns_first ? shape.columns : multiple(room / policy.depth, width, shape.columns);
-  // While several tiles of rows use weights, the next are fetched. What one tile of rows reads from
-  // afar as it lies, in short pieces, processors do not fetch by themselves.
+  // While several tiles of rows use weights, the next are fetched. What one tile reads from afar it
+  // waits for, and needs no blocks.
   const bool once = shape.rows <= policy.rows;
   const bool far = shape.outer * shape.depth * shape.columns * bytes > second_level(device);
-  policy.prefetch = policy.columns_first &&
-                    (shape.right == Side::fixed ? !once : once && far && policy.columns > width);
+  if (once && shape.right == Side::fixed) policy.depth = shape.depth;
+  policy.prefetch =
+      policy.columns_first && (once ? far && policy.columns > width : shape.right == Side::fixed);
   return policy;
 }
 
