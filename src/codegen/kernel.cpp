@@ -13,7 +13,9 @@ namespace aoe {
 
 Kernel::Plan Kernel::default_plan(const Workload& workload, const Device& device) {
   Plan plan{schedule_of(workload, {}), {}};
-  plan.policy = default_policy(plan.schedule, {}, device);
+  const Structure structure = default_structure(plan.schedule, device);
+  if (structure != Structure{}) plan.schedule = schedule_of(workload, structure);
+  plan.policy = default_policy(plan.schedule, structure, device);
   return plan;
 }
 

@@ -14,7 +14,7 @@ namespace {
 // Iterations of inner reductions written out one after the other: small windows, whose positions
 // become constants, but no more code than this.
 constexpr int64_t kUnrolledTaps = 32;
-constexpr int64_t kUnrolledBodies = 256;
+constexpr int64_t kUnrolledBodies = 400;
 // Elements that one lane sums before its sum is put aside.
 constexpr int64_t kStepsOfOneSum = 64;
 
@@ -244,7 +244,7 @@ class LoopEmitter {
   }
 
   void reduce(std::vector<AxisAt>& at, size_t axis, const Body& body, Carried& accumulators) {
-    if (axis == loop_.out_rank && axis == unrolled_from_ && body.blocks > 1 &&
+    if (axis == loop_.out_rank && axis == unrolled_from_ && !reduces_lanes() &&
         reduce_by_address(at, body, accumulators)) {
       return;
     }
@@ -276,7 +276,7 @@ class LoopEmitter {
     if (components() != 1 || !is_standard(*loop_.reducer) || !loop_.kept.empty()) return false;
     std::optional<Expr> shared;
     for_each_node(loop_.elements[0], [&](const Expr& e) {
-      const bool is_row = e->op == ExprOp::load && depends_on_axis(e, policy_.block_axis);
+      const bool is_row = e->op == ExprOp::load && depends_on_axis(e, policy_.vector_axis);
       if (is_row && !shared) shared = e;
     });
     if (!shared) return false;
@@ -304,6 +304,7 @@ class LoopEmitter {
     }
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.offset < b.offset; });
+    points_.share_lines();
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
       // Nothing that was loaded further back is kept for later: it would be too much.
@@ -318,6 +319,7 @@ class LoopEmitter {
                         &accumulators[static_cast<size_t>(step.block * body.vectors + vector)]);
       }
     }
+    points_.forget_lines();
     return true;
   }
 

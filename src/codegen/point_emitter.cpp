@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Module.h>
 
+#include <numeric>
+
 #include "expr/rewrite.h"
 
 namespace aoe {
@@ -71,9 +73,15 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, Poin
 }
 
 std::optional<int64_t> PointEmitter::known_offset(const Expr& load, Point& point) {
-  if (!load->linear) return std::nullopt;
-  const auto at = linear(load->operands[0], point);
-  return at ? std::optional(at->constant) : std::nullopt;
+  const Shape& shape = nest_.buffers[static_cast<size_t>(load->id)].shape;
+  const Shape strides = load->linear ? Shape{1} : row_major_strides(shape);
+  int64_t offset = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    const auto at = linear(load->operands[d], point);
+    if (!at) return std::nullopt;
+    offset += at->constant * strides[d];
+  }
+  return offset;
 }
 
 llvm::Value* PointEmitter::pointer(const NestBuffer& buffer, size_t id, const Linear& at) {
@@ -170,7 +178,9 @@ void PointEmitter::check(llvm::Value* inside, llvm::Value* wanted, Point& point)
   ir_.CreateStore(ir_.CreateOr(before, bad), failure_);
 }
 
-PointEmitter::Access PointEmitter::access_of(const Expr& load, Point& point, llvm::Value* guard) {
+// Looks at the first `dims` dimensions only.
+PointEmitter::Access PointEmitter::access_of(const Expr& load, size_t dims, Point& point,
+                                             llvm::Value* guard) {
   const NestBuffer& buffer = nest_.buffers[static_cast<size_t>(load->id)];
   const Shape shape = load->linear ? Shape{element_count(buffer.shape)} : buffer.shape;
   const Shape strides = row_major_strides(shape);
@@ -181,7 +191,7 @@ PointEmitter::Access PointEmitter::access_of(const Expr& load, Point& point, llv
   Access result;
   std::optional<Linear>& at = result.at;
   at = Linear{};
-  for (size_t d = 0; d < shape.size(); ++d) {
+  for (size_t d = 0; d < dims; ++d) {
     const Expr& index = load->operands[d];
     const auto range = interval_of(index, *extents_);
     if (!load->linear && (!range || !range->within({0, shape[d] - 1}))) {
@@ -212,7 +222,11 @@ PointEmitter::Access PointEmitter::access_of(const Expr& load, Point& point, llv
 llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* guard) {
   const auto id = static_cast<size_t>(load->id);
   const NestBuffer& buffer = nest_.buffers[id];
-  const Access access = access_of(load, point, guard);
+  if (lines_ && guard == nullptr) {
+    if (llvm::Value* value = from_line(load, point)) return value;
+  }
+  const auto dims = static_cast<size_t>(load->linear ? 1 : load->rank);
+  const Access access = access_of(load, dims, point, guard);
   if (access.at) return loaded(buffer, id, *access.at, point, access.mask, access.outside);
 
   const Shape strides =
@@ -344,6 +358,80 @@ llvm::Value* PointEmitter::strided(const NestBuffer& buffer, const Linear& at, l
   return result;
 }
 
+// Elements at known places of a line, some of which may lie outside it: what lies a step apart is
+// brought together once, then moved into place.
+llvm::Value* PointEmitter::from_line(const Expr& load, Point& point) {
+  if (load->linear || load->rank < 2 || !has_outside(load) || point.lanes == 1) return nullptr;
+  if (!load->operands.back().is_constant()) return nullptr;
+  const auto last = static_cast<size_t>(load->rank) - 1;
+  const auto at = linear(load->operands[last], point);
+  // Without a step memory itself moves them into place.
+  if (!at || at->variable != nullptr || at->lane_stride < 2 || at->lane_stride > kPickedStride) {
+    return nullptr;
+  }
+  const Access access = access_of(load, last, point, nullptr);
+  if (!access.at || access.at->lane_stride != 0 ||
+      (access.mask != nullptr && is_vector(access.mask))) {
+    return nullptr;
+  }
+  Line& line = (*lines_)[{load->id, access.at->constant}];
+  if (line.start == nullptr) {
+    const auto id = static_cast<size_t>(load->id);
+    line.start = pointer(nest_.buffers[id], id, *access.at);
+    line.mask = access.mask;
+  }
+  const int64_t step = at->lane_stride;
+  const int64_t rest = at->constant - floor_div(at->constant, step) * step;
+  const int64_t first = floor_div(at->constant, step);
+  const int64_t place = floor_div(first, int64_t{point.lanes});
+  const int64_t shift = first - place * point.lanes;
+  llvm::Value* low = part_of(line, load, step, rest, place, point);
+  if (shift == 0) return low;
+  std::vector<int> order(static_cast<size_t>(point.lanes));
+  std::iota(order.begin(), order.end(), static_cast<int>(shift));
+  return ir_.CreateShuffleVector(low, part_of(line, load, step, rest, place + 1, point), order);
+}
+
+// The line's elements from place x lanes on.
+llvm::Value* PointEmitter::whole_of(Line& line, const Expr& load, int64_t place, Point& point) {
+  llvm::Value*& value = line.whole[place];
+  if (value != nullptr) return value;
+  const auto id = static_cast<size_t>(load->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  const int64_t left = buffer.shape.back() - place * point.lanes;
+  llvm::Value* outside =
+      elements_.splat(this->value(load->operands.back(), point, nullptr), point.lanes);
+  if (place < 0 || left <= 0) return value = outside;
+  llvm::Value* mask = line.mask;
+  if (left < point.lanes) mask = both(mask, first_lanes(static_cast<int>(left), point.lanes));
+  if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
+  llvm::Value* from = function_.element(line.start, place * point.lanes, info(buffer.dtype).bytes);
+  access(id, [&] {
+    value = elements_.load(buffer.dtype, from, point.lanes, mask, mask ? outside : nullptr);
+  });
+  return value;
+}
+
+// Of every `step` elements the one at `rest`, from place x lanes such elements on.
+llvm::Value* PointEmitter::part_of(Line& line, const Expr& load, int64_t step, int64_t rest,
+                                   int64_t place, Point& point) {
+  llvm::Value*& value = line.parts[{rest, place}];
+  if (value != nullptr) return value;
+  const int lanes = point.lanes;
+  for (int64_t v = 0; v < step; ++v) {
+    llvm::Value* whole = whole_of(line, load, place * step + v, point);
+    if (value == nullptr) value = whole;
+    std::vector<int> order(static_cast<size_t>(lanes));
+    for (int i = 0; i < lanes; ++i) {
+      const int64_t here = i * step + rest - v * lanes;
+      order[static_cast<size_t>(i)] =
+          here >= 0 && here < lanes ? lanes + static_cast<int>(here) : i;
+    }
+    value = ir_.CreateShuffleVector(value, whole, order);
+  }
+  return value;
+}
+
 bool PointEmitter::are_interleaved(const std::vector<Expr>& loads, const Point& point) {
   const Expr& first = loads[0];
   const size_t rank = point.at.size();
@@ -386,7 +474,8 @@ std::optional<std::vector<llvm::Value*>> PointEmitter::interleaved(const std::ve
   const auto n = static_cast<int>(loads.size());
   const auto id = static_cast<size_t>(loads[0]->id);
   const NestBuffer& buffer = nest_.buffers[id];
-  const Access access = access_of(loads[0], point, nullptr);
+  const auto dims = static_cast<size_t>(loads[0]->linear ? 1 : loads[0]->rank);
+  const Access access = access_of(loads[0], dims, point, nullptr);
   if (!access.at || access.at->lane_stride != n) return std::nullopt;
   llvm::Value* from = pointer(buffer, id, *access.at);
   if (access.mask != nullptr) {

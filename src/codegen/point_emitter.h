@@ -58,6 +58,11 @@ class PointEmitter {
   // Distance in memory between neighbours along an axis, if the load is one linear offset.
   std::optional<int64_t> stride_along(const Expr& load, size_t axis, const Shape& extents);
 
+  // Between these, all code is one block, and lines of memory that several points read at known
+  // places are read once, whole.
+  void share_lines() { lines_.emplace(); }
+  void forget_lines() { lines_.reset(); }
+
   // Where in memory a load begins, apart from what is not known before the code runs.
   std::optional<int64_t> known_offset(const Expr& load, Point& point);
 
@@ -85,11 +90,23 @@ class PointEmitter {
     llvm::Value* outside = nullptr;  // null: no other value stands for what lies outside
   };
 
+  // The last dimension of a buffer at one position of the others, in registers.
+  struct Line {
+    llvm::Value* start = nullptr;
+    llvm::Value* mask = nullptr;                                // null: it is there
+    std::map<int64_t, llvm::Value*> whole;                      // by place
+    std::map<std::pair<int64_t, int64_t>, llvm::Value*> parts;  // by remainder and place
+  };
+
   llvm::Value* value(const Expr& expr, Point& point, llvm::Value* guard);
   llvm::Value* emit(const Expr& expr, Point& point, llvm::Value* guard);
   llvm::Value* position(const AxisAt& axis, int lanes);
   llvm::Value* load(const Expr& load, Point& point, llvm::Value* guard);
-  Access access_of(const Expr& load, Point& point, llvm::Value* guard);
+  Access access_of(const Expr& load, size_t dims, Point& point, llvm::Value* guard);
+  llvm::Value* from_line(const Expr& load, Point& point);
+  llvm::Value* whole_of(Line& line, const Expr& load, int64_t place, Point& point);
+  llvm::Value* part_of(Line& line, const Expr& load, int64_t step, int64_t rest, int64_t place,
+                       Point& point);
   bool are_interleaved(const std::vector<Expr>& loads, const Point& point);
   llvm::Value* instead(llvm::Value* mask, llvm::Value* value, llvm::Value* outside);
   llvm::Value* loaded(const NestBuffer& buffer, size_t id, const Linear& at, Point& point,
@@ -117,6 +134,7 @@ class PointEmitter {
   std::vector<llvm::Value*> bases_;
   const Shape* extents_ = nullptr;
   bool keeps_shared_ = true;
+  std::optional<std::map<std::pair<int64_t, int64_t>, Line>> lines_;  // by buffer and offset
   llvm::Value* failure_ = nullptr;
   llvm::Value* nowhere_ = nullptr;  // memory to read where nothing else may be read
   std::map<std::pair<const Expr::Node*, size_t>, std::optional<Affine>> affine_;  // by rank too

@@ -216,8 +216,8 @@ void pair_rows(Nest& nest) {
 
 class GroupLowering {
  public:
-  GroupLowering(const Workload& workload, const Group& group)
-      : workload_(workload), group_(group), outer_(group.outer) {}
+  GroupLowering(const Workload& workload, const Group& group, bool copies)
+      : workload_(workload), group_(group), copies_(copies), outer_(group.outer) {}
 
   std::vector<Nest> lower() {
     std::vector<Loop> loops;
@@ -232,7 +232,7 @@ class GroupLowering {
     }
     std::vector<Nest> nests;
     for (Loop& loop : loops) {
-      if (auto nest = windowed(buffers_, loop)) {
+      if (auto nest = copies_ ? windowed(buffers_, loop) : std::nullopt) {
         nests.push_back(std::move(*nest));
         continue;
       }
@@ -374,6 +374,7 @@ class GroupLowering {
 
   const Workload& workload_;
   const Group& group_;
+  bool copies_;
   size_t outer_;
   std::vector<NestBuffer> buffers_;
 };
@@ -386,8 +387,8 @@ Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer,
   return loop;
 }
 
-std::vector<Nest> lower(const Workload& workload, const Group& group) {
-  return GroupLowering(workload, group).lower();
+std::vector<Nest> lower(const Workload& workload, const Group& group, bool copies) {
+  return GroupLowering(workload, group, copies).lower();
 }
 
 }  // namespace aoe

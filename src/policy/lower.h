@@ -8,7 +8,8 @@ namespace aoe {
 // The loops of a group's stages, before anything is decided about them: loads name buffers,
 // elements that lie beyond an edge are parted from those that do not, and axes that memory does not
 // tell apart are one. Parts that need outer axes of their own become nests of their own.
-std::vector<Nest> lower(const Workload& workload, const Group& group);
+// `copies` says whether windows may be copied first.
+std::vector<Nest> lower(const Workload& workload, const Group& group, bool copies);
 
 // A single loop whose loads index the buffers' shapes, whole and with the axis `kept` as it is
 // (and at the end where it then stands): for what is no stage of a workload.

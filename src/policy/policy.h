@@ -51,6 +51,7 @@ enum class Place : uint8_t {
 struct StagePolicy {
   Place place = Place::anywhere;
   bool product = true;  // a contraction runs as products of matrices; else as plain loops
+  bool copied = true;   // what windows with steps see is copied first; else it is read as it lies
   auto operator<=>(const StagePolicy&) const = default;
 };
 

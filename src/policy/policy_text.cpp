@@ -93,11 +93,12 @@ class PolicyParser {
     policy_.structure.stages.resize(count);
     StagePolicy& stage = policy_.structure.stages[static_cast<size_t>(which)];
     do {
-      const std::string_view word = name("'rows', 'root' or 'loops'");
+      const std::string_view word = name("'rows', 'root', 'loops' or 'direct'");
       if (word == "rows") stage.place = Place::rows;
       else if (word == "root") stage.place = Place::root;
       else if (word == "loops") stage.product = false;
-      else fail_at_word("'rows', 'root' or 'loops' is expected", word);
+      else if (word == "direct") stage.copied = false;
+      else fail_at_word("'rows', 'root', 'loops' or 'direct' is expected", word);
     } while (!at_line_end());
   }
 
@@ -261,11 +262,11 @@ std::string to_string(const Policy& policy, const Schedule& schedule) {
   for (size_t i = 0; i < policy.structure.stages.size(); ++i) {
     const StagePolicy& stage = policy.structure.stages[i];
     if (stage == StagePolicy{}) continue;
-    text += fmt::format("stage {}{}{}\n", i,
+    text += fmt::format("stage {}{}{}{}\n", i,
                         stage.place == Place::rows   ? " rows"
                         : stage.place == Place::root ? " root"
                                                      : "",
-                        stage.product ? "" : " loops");
+                        stage.product ? "" : " loops", stage.copied ? "" : " direct");
   }
   for (size_t i = 0; i < policy.items.size(); ++i) {
     text += item_text(policy.items[i], schedule.items[i]) + "\n";

@@ -17,6 +17,13 @@ bool is_empty(const Nest& nest) {
   return true;
 }
 
+// Of a nest that is one stage: only windows are then copied to rows.
+int64_t window_bytes(const Nest& nest) {
+  if (nest.row_bytes() == 0) return 0;
+  const Loop& loop = nest.loops.back();
+  return loop.extents[loop.out_rank - 1] * info(loop.elements[0].dtype()).bytes;
+}
+
 }  // namespace
 
 Schedule schedule_of(const Workload& workload, const Structure& structure) {
@@ -56,8 +63,11 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
     for (const size_t s : group.stages) {
       if (group.stages.size() > 1) schedule.fates[left[ready.origins[s]]].shared = true;
     }
-    for (Nest& nest : lower(schedule.workload, group)) {
-      if (!is_empty(nest)) schedule.items.emplace_back(std::move(nest));
+    const size_t given = left[ready.origins[first]];
+    for (Nest& nest : lower(schedule.workload, group, structure.of(given).copied)) {
+      if (is_empty(nest)) continue;
+      if (group.stages.size() == 1) schedule.fates[given].window_bytes = window_bytes(nest);
+      schedule.items.emplace_back(std::move(nest));
     }
   }
   return schedule;
@@ -77,8 +87,25 @@ Policy default_policy(const Schedule& schedule, const Structure& structure, cons
   return policy;
 }
 
+Structure default_structure(const Schedule& plain, const Device& device) {
+  Structure structure;
+  // Lines of results that are few vectors are summed in registers from the lines of their windows,
+  // if there are enough.
+  constexpr int kFew = 4;
+  constexpr int kEnough = 32;
+  if (device.vector_registers < kEnough) return structure;
+  for (size_t s = 0; s < plain.fates.size(); ++s) {
+    const int64_t bytes = plain.fates[s].window_bytes;
+    if (bytes == 0 || bytes > int64_t{kFew} * device.vector_bytes) continue;
+    structure.stages.resize(plain.fates.size());
+    structure.stages[s].copied = false;
+  }
+  return structure;
+}
+
 Policy default_policy(const Workload& workload, const Device& device) {
-  return default_policy(schedule_of(workload, {}), {}, device);
+  const Structure structure = default_structure(schedule_of(workload, {}), device);
+  return default_policy(schedule_of(workload, structure), structure, device);
 }
 
 Nest decided(Nest nest, const NestPolicy& policy) {

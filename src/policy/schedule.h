@@ -29,6 +29,7 @@ struct Schedule {
     bool inlined = false;
     bool shared = false;  // its rows, with another stage
     bool product = false;
+    int64_t window_bytes = 0;  // of a line of results whose windows are copied first; 0: are not
   };
   std::vector<Fate> fates;
 };
@@ -36,6 +37,8 @@ struct Schedule {
 Schedule schedule_of(const Workload& workload, const Structure& structure);
 
 // What an analytic model of registers and caches decides, never a search.
+// `plain` is the schedule without any structure.
+Structure default_structure(const Schedule& plain, const Device& device);
 Policy default_policy(const Schedule& schedule, const Structure& structure, const Device& device);
 Policy default_policy(const Workload& workload, const Device& device);
 

@@ -112,6 +112,7 @@ class Space::Walk {
       stage.place = decide("place", places, from.place,
                            [](Place option) { return std::string(name(option)); });
       if (fate.product && !fate.inlined) stage.product = decide("product", from.product);
+      if (fate.window_bytes > 0) stage.copied = decide("copied", from.copied);
     }
   }
 
@@ -245,11 +246,11 @@ class Space::Walk {
 
 Space::Space(std::shared_ptr<const Workload> workload, const Device& device)
     : workload_(std::move(workload)), device_(device) {
-  Structure structure;
+  const Schedule& plain = schedule({});
+  fates_ = plain.fates;
+  Structure structure = default_structure(plain, device_);
   structure.stages.resize(workload_->stages.size());
-  const Schedule& first = schedule(structure);
-  fates_ = first.fates;
-  standard_ = default_policy(first, structure, device_);
+  standard_ = default_policy(schedule(structure), structure, device_);
 }
 
 const Schedule& Space::schedule(const Structure& structure) const {

@@ -61,6 +61,20 @@ const Case kCases[] = {
     {"a_window_over_one_column",
      "in %0 f32[1,8,64,1]\nweight %1 f32[16,8,5,1]\n%2 f32[1,16,60,1] "
      "= sum(r:8,s:5) %0[a, r, c + s, 0] * %1[b, r, s, 0]\nout %2\n"},
+    {"windows_two_apart_over_lines_of_53",
+     "in %0 f32[3,55,53]\nin %1 f32[3,5,5]\n%2 f32[3,28,27] = sum(r:5,s:5) %0[a, ((b * 2) + r) - "
+     "2, "
+     "((c * 2) + s) - 2]?0 * %1[a, r, s]\nout %2\n"},
+    {"windows_three_apart_that_begin_inside",
+     "in %0 f32[4,31,140]\n%1 f32[4,11,46] = max(r:3,s:4) %0[a, ((b * 3) + r) - 1, (c * 3) + "
+     "s]?-inf\nout %1\n"},
+    {"windows_four_apart_beyond_both_ends",
+     "in %0 f32[2,9,13]\n%1 f32[2,5,9] = sum(r:2,s:7) %0[a, ((b * 4) + r) - 5, ((c * 4) + s) - "
+     "11]?0\nout %1\n"},
+    {"windows_with_gaps",
+     "in %0 f32[2,40,70]\nin %1 f32[2,3,3]\n%2 f32[2,18,33] = sum(r:3,s:3) %0[a, ((b * 2) + (r * "
+     "3)) "
+     "- 1, ((c * 2) + (s * 3)) - 1]?0 * %1[a, r, s]\nout %2\n"},
 };
 
 class Kernels : public testing::TestWithParam<Case> {};
