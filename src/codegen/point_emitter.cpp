@@ -374,7 +374,10 @@ llvm::Value* PointEmitter::from_line(const Expr& load, Point& point) {
       (access.mask != nullptr && is_vector(access.mask))) {
     return nullptr;
   }
-  Line& line = (*lines_)[{load->id, access.at->constant}];
+  // By position, not by offset: one that lies outside may have the offset of one that does not.
+  std::vector<int64_t> key{load->id};
+  for (size_t d = 0; d < last; ++d) key.push_back(linear(load->operands[d], point)->constant);
+  Line& line = (*lines_)[key];
   if (line.start == nullptr) {
     const auto id = static_cast<size_t>(load->id);
     line.start = pointer(nest_.buffers[id], id, *access.at);

@@ -134,7 +134,7 @@ class PointEmitter {
   std::vector<llvm::Value*> bases_;
   const Shape* extents_ = nullptr;
   bool keeps_shared_ = true;
-  std::optional<std::map<std::pair<int64_t, int64_t>, Line>> lines_;  // by buffer and offset
+  std::optional<std::map<std::vector<int64_t>, Line>> lines_;  // by buffer and positions
   llvm::Value* failure_ = nullptr;
   llvm::Value* nowhere_ = nullptr;  // memory to read where nothing else may be read
   std::map<std::pair<const Expr::Node*, size_t>, std::optional<Affine>> affine_;  // by rank too

@@ -71,6 +71,9 @@ const Case kCases[] = {
     {"windows_four_apart_beyond_both_ends",
      "in %0 f32[2,9,13]\n%1 f32[2,5,9] = sum(r:2,s:7) %0[a, ((b * 4) + r) - 5, ((c * 4) + s) - "
      "11]?0\nout %1\n"},
+    {"windows_over_a_dimension_of_one",
+     "in %0 f32[8,1,7]\nin %1 f32[8,2]\n%2 f32[3,3] = sum(r:8,s:2) %0[r, a - 1, (b * 3) + s]?0 * "
+     "%1[r, s]\nout %2\n"},
     {"windows_with_gaps",
      "in %0 f32[2,40,70]\nin %1 f32[2,3,3]\n%2 f32[2,18,33] = sum(r:3,s:3) %0[a, ((b * 2) + (r * "
      "3)) "
