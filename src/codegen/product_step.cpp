@@ -374,13 +374,24 @@ class ProductStep : public Kernel::Step {
     packing_code_->as<NestFunction>()(buffers.data(), range, nullptr);
   }
 
-  // Where the lines begin that a tile fetches as it goes through its own.
-  const std::byte* ahead_of(const TileCall& call, bool more, const std::byte* next_right) const {
+  // What a tile of columns from `first` on fetches for later. `next` is the next matrix.
+  void fetch_ahead(TileCall& call, int64_t first, const std::byte* next) const {
     const auto* right = static_cast<const std::byte*>(call.right);
-    // What was laid out lies in one piece: a little further on.
+    const int64_t line = width_ * bytes_;
+    // A little further on in what lies in one piece, or the next matrix from its start to its end,
+    // or the columns beside these.
     constexpr int64_t kSteps = 4;
-    if (shape_.right == Side::fixed) return right + kSteps * width_ * bytes_;
-    return more ? right + width_ * bytes_ : next_right;
+    constexpr int64_t kLargestMatrix = 256 << 10;
+    const bool small = shape_.depth * shape_.columns * bytes_ <= kLargestMatrix;
+    call.prefetch_step = line;
+    if (shape_.right == Side::fixed) {
+      call.prefetch = right + kSteps * line;
+    } else if (small) {
+      call.prefetch = next + first * shape_.depth * bytes_;
+    } else {
+      call.prefetch = right + line;
+      call.prefetch_step = call.right_depth * bytes_;
+    }
   }
 
   void run_block(const StepRun& run, int64_t outer, int64_t block, RowRange rows,
@@ -454,7 +465,7 @@ class ProductStep : public Kernel::Step {
           call.operand_row[i] = source.load.row_stride;
         }
         if (tile_.fetch_lines) {
-          call.prefetch = ahead_of(call, first + width_ < columns, next_right);
+          fetch_ahead(call, first, next_right);
         } else if (tile_.prefetch) {
           // Each row tile fetches its share of the next columns.
           const int64_t share = width_ * bytes_ / tiles_.count;

@@ -23,8 +23,8 @@ struct Tile {
   bool partial = false;      // the last vector has fewer columns
   bool guarded = false;      // no column of the right side beyond those may be read
   bool packed_left = false;  // row by row for each depth, without gaps
-  bool prefetch = false;     // the next block of the right side, which lies in one piece
-  bool fetch_lines = false;  // or in lines as far apart as this one's
+  bool prefetch = false;     // the next block of the right side, shared with other tiles
+  bool fetch_lines = false;  // or alone: as much at each depth as is read there
   bool split = false;        // the depth comes in several calls
   bool streaming = false;    // whole vectors of results go past the caches, and are aligned for it
   // Over arg(0), the sum, and loads numbered in the order of `operands`.

@@ -151,21 +151,19 @@ class TileEmitter {
     function_.prefetch(ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_)));
   }
 
-  // What the next tile reads at this step.
-  void fetch_line(llvm::Value* offset) {
+  void fetch_lines(llvm::Value* k) {
     constexpr int64_t kLine = 64;
-    llvm::Value* line = function_.element(prefetch_, offset, bytes_);
+    llvm::Value* from = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_));
     for (int64_t at = 0; at < tile_.vectors * tile_.lanes * bytes_; at += kLine) {
-      function_.prefetch(function_.element(line, at, 1));
+      function_.prefetch(function_.element(from, at, 1));
     }
   }
 
   // One step of the depth, `ahead` beyond k.
   void advance(llvm::Value* k, int64_t ahead, std::vector<llvm::Value*>& sums) {
     llvm::Value* at = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
-    llvm::Value* offset = ir_.CreateMul(at, right_depth_);
-    llvm::Value* right = function_.element(right_, offset, bytes_);
-    if (tile_.fetch_lines) fetch_line(offset);
+    llvm::Value* right = function_.element(right_, ir_.CreateMul(at, right_depth_), bytes_);
+    if (tile_.fetch_lines) fetch_lines(at);
     std::vector<llvm::Value*> columns;
     function_.accessing(kInputs, [&] {
       for (int vector = 0; vector < tile_.vectors; ++vector) {
