@@ -18,6 +18,7 @@ Task composed(const Task& first, const Task& second) {
   Workload& whole = result.workload;
   const Workload& added = second.workload;
   std::vector<int> to(added.values.size(), -1);
+  // A task may take one of the graph's values several times, and so may both: it is one input.
   for (size_t i = 0; i < added.inputs.size(); ++i) {
     const auto own = static_cast<size_t>(added.inputs[i]);
     const int id = second.inputs[i];
@@ -28,7 +29,12 @@ Task composed(const Task& first, const Task& second) {
     const auto known = std::find(result.inputs.begin(), result.inputs.end(), id);
     if (known != result.inputs.end()) {
       to[own] = whole.inputs[static_cast<size_t>(known - result.inputs.begin())];
+      continue;
     }
+    to[own] = static_cast<int>(whole.values.size());
+    whole.values.push_back(added.values[own]);
+    result.inputs.push_back(id);
+    whole.inputs.push_back(to[own]);
   }
   for (size_t v = 0; v < added.values.size(); ++v) {
     if (to[v] >= 0) continue;
@@ -36,16 +42,6 @@ Task composed(const Task& first, const Task& second) {
     whole.values.push_back(added.values[v]);
     const int source = added.values[v].view_of;
     if (source >= 0) whole.values.back().view_of = to[static_cast<size_t>(source)];
-  }
-  for (size_t i = 0; i < added.inputs.size(); ++i) {
-    const int id = second.inputs[i];
-    const int value = to[static_cast<size_t>(added.inputs[i])];
-    if (id == first.outputs[0] ||
-        std::find(result.inputs.begin(), result.inputs.end(), id) != result.inputs.end()) {
-      continue;
-    }
-    result.inputs.push_back(id);
-    whole.inputs.push_back(value);
   }
   const auto moved = [&](const Expr& expr) {
     const std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {

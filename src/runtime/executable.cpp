@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "graph/simplify.h"
+#include "plan/epilogue.h"
 
 namespace aoe {
 namespace {
@@ -70,7 +71,7 @@ std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& t
 Executable::Executable(Graph graph, Engine engine)
     : graph_(std::move(graph)), engine_(std::move(engine)) {
   lower_nodes();
-  if (engine_.device) fuse_elementwise();
+  if (engine_.device) fuse();
   note_last_uses();
   // Compiling is most of the time that loading takes.
   parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
@@ -120,8 +121,8 @@ void Executable::lower_nodes() {
   }
 }
 
-// A value that only one other elementwise node uses is never written to memory.
-void Executable::fuse_elementwise() {
+// A value that only one other, elementwise node uses is never written to memory.
+void Executable::fuse() {
   std::vector<int> uses(graph_.values.size());
   const auto count = [&](const std::vector<int>& ids) {
     for (const int id : ids) {
@@ -137,22 +138,45 @@ void Executable::fuse_elementwise() {
     for (const Body& body : node.bodies) count(body.captured);
   }
   std::vector<Step*> maker(graph_.values.size());
+  const auto note_maker = [&](Step& step) {
+    const std::vector<int>& outputs = step.runner.task.outputs;
+    if (outputs.size() == 1 && outputs[0] >= 0) maker[static_cast<size_t>(outputs[0])] = &step;
+  };
   for (Step& step : steps_) {
     Task& task = step.runner.task;
-    if (step.late || step.runner.host || !is_elementwise(task)) continue;
-    for (const int id : std::vector<int>(task.inputs)) {
-      Step* const before = maker[static_cast<size_t>(id)];
-      if (before == nullptr || uses[static_cast<size_t>(id)] != 1) continue;
-      const size_t stages =
-          task.workload.stages.size() + before->runner.task.workload.stages.size();
-      if (stages > kMostFused) continue;
-      task = composed(before->runner.task, task);
-      before->runner.task = {};
-      before->done_by_another = true;
-      maker[static_cast<size_t>(id)] = nullptr;  // a task may list an input twice
+    if (step.late || step.runner.host) continue;
+    if (!is_elementwise(task)) {
+      note_maker(step);
+      continue;
     }
-    const int output = task.outputs[0];
-    if (output >= 0) maker[static_cast<size_t>(output)] = &step;
+    for (const bool elementwise : {true, false}) {
+      for (const int id : std::vector<int>(task.inputs)) {
+        Step* const before = maker[static_cast<size_t>(id)];
+        if (before == nullptr || uses[static_cast<size_t>(id)] != 1) continue;
+        Task& first = before->runner.task;
+        if (is_elementwise(first) != elementwise) continue;
+        if (task.workload.stages.size() + first.workload.stages.size() > kMostFused) continue;
+        const std::vector<int> before_inputs = first.inputs;
+        const std::vector<int> own_inputs = task.inputs;
+        if (elementwise) {
+          task = composed(first, task);
+        } else if (auto whole = with_epilogue(first, task)) {
+          task = std::move(*whole);
+        } else {
+          continue;
+        }
+        // What both used one task uses now.
+        for (const int shared : before_inputs) {
+          if (std::count(own_inputs.begin(), own_inputs.end(), shared) > 0) {
+            --uses[static_cast<size_t>(shared)];
+          }
+        }
+        first = {};
+        before->done_by_another = true;
+        maker[static_cast<size_t>(id)] = nullptr;  // a task may list an input twice
+      }
+    }
+    note_maker(step);
   }
 }
 

@@ -78,7 +78,7 @@ class Executable {
   };
 
   void lower_nodes();
-  void fuse_elementwise();
+  void fuse();
   void note_last_uses();
   // Makes the kernel or the evaluator of a task.
   void make_runner(Runner& runner, bool late) const;

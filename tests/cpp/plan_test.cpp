@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include "expr/evaluate.h"
+#include "expr/parse.h"
+#include "plan/epilogue.h"
+
+namespace aoe {
+namespace {
+
+// A task over the graph's values 0, 1, ...: the workload's inputs in order; it makes `output`.
+Task task(const char* text, std::vector<int> inputs, int output) {
+  return {parse_workload(text), std::move(inputs), {output}};
+}
+
+const char* const kConvolution =
+    "in %0 f32[2,6,9]\n"
+    "in %1 f32[2,2,3,3]\n"
+    "view %2 f32[2,2,3,9] = %0\n"
+    "view %4 f32[2,4,7] = %3\n"
+    "%3 f32[2,2,2,7] = sum(r:3,s:3) %2[a, b, r, d + s] * %1[b, c, r, s]\n"
+    "out %4\n";
+
+void expect_same_results(const Task& first, const Task& second, const Task& whole) {
+  const auto filled = [](const TensorType& type, int seed) {
+    Tensor tensor(type);
+    for (int64_t i = 0; i < tensor.count(); ++i) {
+      tensor.data<float>()[i] = static_cast<float>((i * 37 + seed * 11) % 23) - 11;
+    }
+    return tensor;
+  };
+  const auto tensors = [&](const Task& given, const Tensor* made) {
+    std::vector<Tensor> result;
+    for (size_t i = 0; i < given.inputs.size(); ++i) {
+      const auto value = static_cast<size_t>(given.workload.inputs[i]);
+      if (made != nullptr && given.inputs[i] == first.outputs[0]) result.push_back(*made);
+      else result.push_back(filled(given.workload.values[value].type, given.inputs[i]));
+    }
+    return result;
+  };
+  const auto run = [](const Task& given, const std::vector<Tensor>& inputs) {
+    return Evaluator(std::make_shared<const Workload>(given.workload)).run(inputs, 1)[0];
+  };
+  const Tensor made = run(first, tensors(first, nullptr));
+  const Tensor expected = run(second, tensors(second, &made));
+  const Tensor found = run(whole, tensors(whole, nullptr));
+  EXPECT_EQ(found.type(), expected.type());
+  EXPECT_EQ(found.to_doubles(), expected.to_doubles());
+}
+
+TEST(Tasks, AreComposedOfOnesThatTakeAValueTwice) {
+  const Task first = task("in %0 f32[5]\n%1 f32[5] = exp(%0[a] / 8)\nout %1\n", {7}, 2);
+  const Task second = task(
+      "in %0 f32[5]\nin %1 f32[5]\nin %2 f32[5]\n%3 f32[5] = (%0[a] * %1[a]) - %2[a]\nout %3\n",
+      {8, 8, 2}, 9);
+  const Task whole = composed(first, second);
+  EXPECT_EQ(whole.inputs, (std::vector<int>{7, 8}));
+  expect_same_results(first, second, whole);
+}
+
+TEST(Epilogue, IsBiasActivationAndResidual) {
+  const Task first = task(kConvolution, {0, 1}, 2);
+  const Task second = task(
+      "in %0 f32[2,4,7]\nin %1 f32[4,1]\nin %2 f32[2,4,7]\n"
+      "%3 f32[2,4,7] = %0[a, b, c] + %1[b, 0]\n"
+      "%4 f32[2,4,7] = %3[a, b, c] * exp(%3[a, b, c] / 32)\n"
+      "%5 f32[2,4,7] = max(%4[a, b, c] + %2[a, b, c], 0)\n"
+      "out %5\n",
+      {2, 3, 4}, 5);
+  const auto whole = with_epilogue(first, second);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->workload.stages.size(), 1);
+  EXPECT_EQ(whole->inputs, (std::vector<int>{0, 1, 3, 4}));
+  EXPECT_EQ(whole->outputs, std::vector<int>{5});
+  verify(whole->workload);
+  expect_same_results(first, second, *whole);
+}
+
+TEST(Epilogue, IsNotWhatMeetsSumsElsewhere) {
+  const Task first = task(kConvolution, {0, 1}, 2);
+  for (const char* text : {
+           // Of a neighbour, in another order, of two, over more points than there are sums, and
+           // looked up.
+           "in %0 f32[2,4,7]\n%1 f32[2,4,6] = %0[a, b, c + 1]\nout %1\n",
+           "in %0 f32[2,4,7]\n%1 f32[7,4,2] = %0[c, b, a]\nout %1\n",
+           "in %0 f32[2,4,7]\n%1 f32[2,4,7] = %0[a, b, c] + %0[a, b, 6 - c]\nout %1\n",
+           "in %0 f32[2,4,7]\n%1 f32[3,2,4,7] = %0[b, c, d]\nout %1\n",
+           "in %0 f32[2,4,7]\nin %1 i64[7]\n%2 f32[2,4,7] = %0[a, b, %1[c]]\nout %2\n",
+       }) {
+    SCOPED_TRACE(text);
+    const bool two = std::string(text).find("in %1") != std::string::npos;
+    EXPECT_FALSE(with_epilogue(first, task(text, two ? std::vector{2, 3} : std::vector{2}, 5)));
+  }
+}
+
+}  // namespace
+}  // namespace aoe
