@@ -145,6 +145,16 @@ class PolicyParser {
     policy_.items.emplace_back(std::move(policy));
   }
 
+  // "a, b and r": axes that memory does not tell apart have become one, long ones are two.
+  static std::string axes_of(const Loop& loop) {
+    std::string text;
+    const auto count = static_cast<int64_t>(loop.extents.size());
+    for (int64_t i = 0; i < count; ++i) {
+      text += (i == 0 ? "" : i + 1 == count ? " and " : ", ") + axis_name(i, loop.out_rank);
+    }
+    return text;
+  }
+
   LoopPolicy loop_policy(const Loop& loop) {
     LoopPolicy policy;
     expect('[', "'[' and the decisions of a loop");
@@ -156,7 +166,9 @@ class PolicyParser {
       }
       const auto axis = axis_named(word, loop.out_rank);
       if (!axis || *axis < 0 || *axis >= static_cast<int64_t>(loop.extents.size())) {
-        fail_at_word("an axis of the loop, 'stream' or ']' is expected", word);
+        fail_at_word(
+            fmt::format("the loop has {}: one of them, 'stream' or ']' is expected", axes_of(loop)),
+            word);
       }
       if (take('/')) {
         if (policy.block_axis >= 0) fail("{}: a loop has one block axis only", place());

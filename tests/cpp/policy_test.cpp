@@ -59,7 +59,7 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
            {kProduct, "stage 7 root", "stage 7; the workload has 1, counted from 0"},
            {kProduct, "stage 0 moon",
             "'rows', 'root', 'loops' or 'direct' is expected, not 'moon'"},
-           {kProduct, "stage 0 loops; loops outer=0 [q:4]", "an axis of the loop, 'stream' or ']'"},
+           {kProduct, "stage 0 loops; loops outer=0 [q:4]", "one of them, 'stream' or ']'"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4 a:4]", "one vector axis only"},
            {kProduct, "product tile=4x2x4 block=64x80 first=last",
             "'rows' or 'columns' is expected"},

@@ -22,7 +22,20 @@ EXAMPLES = re.findall(r"```policy\n(.*?)```", DOCUMENT, re.DOTALL)
 def test_shows_key_policy_and_loops():
     text = succeeds("kernel", SOFTMAX, "--kernels", "sse2")
     assert re.match(r"key [0-9a-f]{16}\n\nloops outer=1 \[r:4", text)
-    assert "parallel a < 12" in text
+    assert "parallel a < 6" in text  # Pairs of the twelve rows.
+
+
+def test_times_beside_the_policy_on_the_threads_it_says():
+    text = succeeds("kernel", PRODUCT, "--emit", "policy", "--policy", EXAMPLES[1], "--time")
+    assert text.startswith("threads 1\nproduct tile=6x2x8")
+    threads = succeeds("kernel", PRODUCT, "--policy", EXAMPLES[1], "--time", "--threads", "0")
+    assert re.search(r"time    median .* 1 thread\n", threads)
+
+
+def test_does_not_wait_for_the_reference_forever():
+    size = r"in %0 f32[2048,2560]\nweight %1 f32[2560,4096]\n%2 f32[2048,4096] = sum(r:2560) "
+    text = succeeds("kernel", size + r"%0[a, r] * %1[r, b]\nout %2", "--time", "--threads", "0")
+    assert "error   not looked at" in text
 
 
 def test_reads_files_and_standard_input(tmp_path):
@@ -46,7 +59,8 @@ def test_the_examples_of_the_document_read_back_and_run(workload, policy):
     text = succeeds("kernel", workload, *options, "--time", "--threads", "2")
     error = float(re.search(r"^error +(\S+) at most", text, re.MULTILINE)[1])
     assert error < 1e-4
-    assert re.search(r"^time +median .* minimum .* 2 threads$", text, re.MULTILINE)
+    count = "1 thread" if "threads 1" in policy else "2 threads"
+    assert re.search(rf"^time +median .* minimum .* {count}$", text, re.MULTILINE)
     assert re.search(r"GFLOP/s .*GB/s", text)
 
 
