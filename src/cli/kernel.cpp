@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "cli/commands.h"
 #include "codegen/kernel.h"
 #include "device/measure.h"
@@ -145,6 +146,7 @@ struct Times {
 Times measured(const Kernel& kernel, const std::vector<Tensor>& inputs,
                std::vector<Tensor>& outputs, int threads) {
   using Clock = std::chrono::steady_clock;
+  const HelpersAwake helpers(threads);
   constexpr double kBatchNs = 20e3;
   constexpr double kSpentNs = 500e6;
   constexpr size_t kLeast = 5;

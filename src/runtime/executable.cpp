@@ -220,6 +220,7 @@ void Executable::make_runner(Runner& runner, bool late) const {
 }
 
 std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
+  const HelpersAwake helpers(engine_.threads);
   std::vector<Value> slots(graph_.values.size());
   for (size_t i = 0; i < slots.size(); ++i) {
     if (graph_.values[i].is_constant()) slots[i] = graph_.values[i].constant;
