@@ -66,15 +66,18 @@ class Epilogue {
     workload.stages.resize(reduction_ + 1);
     workload.stages[reduction_].results = {result};
     workload.stages[reduction_].outputs = {output};
-    Workload::Value& made = workload.values[static_cast<size_t>(output)];
-    if (made.type.shape != last.axes) return std::nullopt;
-    if (last.axes != workload.stages[reduction_].axes) {
-      const int stored = static_cast<int>(workload.values.size());
-      made.view_of = stored;
-      const TensorType type{made.type.dtype, workload.stages[reduction_].axes};
-      workload.values.push_back({.type = type});
-      workload.stages[reduction_].outputs = {stored};
+    const TensorType type = workload.values[static_cast<size_t>(output)].type;
+    if (type.shape != last.axes) return std::nullopt;
+    const Shape axes = workload.stages[reduction_].axes;
+    if (axes != last.axes) {
+      // Stored as the sums are, wanted in another shape.
+      workload.values[static_cast<size_t>(output)].type.shape = axes;
+      for (int& wanted : workload.outputs) {
+        if (wanted == output) wanted = static_cast<int>(workload.values.size());
+      }
+      workload.values.push_back({.type = type, .view_of = output});
     }
+    drop_unused_values(workload);
     return std::move(task_);
   }
 

@@ -5,6 +5,60 @@
 #include "expr/rewrite.h"
 
 namespace aoe {
+namespace {
+
+// The expression with loads of other values: `to` says which, for each.
+Expr renumbered(const Expr& expr, const std::vector<int>& to) {
+  return rewrite(expr, [&](const Expr& e) -> Expr {
+    if (e->op != ExprOp::load) return {};
+    std::vector<Expr> index;
+    for (const Expr& position : index_of(e)) index.push_back(renumbered(position, to));
+    const Expr outside = has_outside(e) ? renumbered(e->operands.back(), to) : Expr{};
+    return Expr::load(to[static_cast<size_t>(e->id)], e.dtype(), index, outside);
+  });
+}
+
+void renumber(Stage& stage, const std::vector<int>& to) {
+  for (Expr& expr : stage.elements) expr = renumbered(expr, to);
+  for (Expr& expr : stage.results) expr = renumbered(expr, to);
+  for (int& output : stage.outputs) output = to[static_cast<size_t>(output)];
+}
+
+}  // namespace
+
+void drop_unused_values(Workload& workload) {
+  std::vector<bool> used(workload.values.size());
+  const auto use = [&](int64_t value) {
+    for (auto v = static_cast<int>(value); v >= 0;
+         v = workload.values[static_cast<size_t>(v)].view_of) {
+      used[static_cast<size_t>(v)] = true;
+    }
+  };
+  for (const int input : workload.inputs) use(input);
+  for (const int output : workload.outputs) use(output);
+  for (const Stage& stage : workload.stages) {
+    for (const int output : stage.outputs) use(output);
+    const auto look = [&](const Expr& e) {
+      if (e->op == ExprOp::load) use(e->id);
+    };
+    for (const Expr& expr : stage.elements) for_each_node(expr, look);
+    for (const Expr& expr : stage.results) for_each_node(expr, look);
+  }
+  std::vector<int> to(workload.values.size(), -1);
+  std::vector<Workload::Value> left;
+  for (size_t v = 0; v < used.size(); ++v) {
+    if (!used[v]) continue;
+    to[v] = static_cast<int>(left.size());
+    left.push_back(std::move(workload.values[v]));
+  }
+  workload.values = std::move(left);
+  for (Workload::Value& value : workload.values) {
+    if (value.view_of >= 0) value.view_of = to[static_cast<size_t>(value.view_of)];
+  }
+  for (int& input : workload.inputs) input = to[static_cast<size_t>(input)];
+  for (int& output : workload.outputs) output = to[static_cast<size_t>(output)];
+  for (Stage& stage : workload.stages) renumber(stage, to);
+}
 
 bool is_elementwise(const Task& task) {
   return task.outputs.size() == 1 && task.workload.outputs.size() == 1 &&
@@ -43,20 +97,8 @@ Task composed(const Task& first, const Task& second) {
     const int source = added.values[v].view_of;
     if (source >= 0) whole.values.back().view_of = to[static_cast<size_t>(source)];
   }
-  const auto moved = [&](const Expr& expr) {
-    const std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {
-      if (e->op != ExprOp::load) return {};
-      std::vector<Expr> index;
-      for (const Expr& position : index_of(e)) index.push_back(rewrite(position, replace));
-      const Expr outside = has_outside(e) ? rewrite(e->operands.back(), replace) : Expr{};
-      return Expr::load(to[static_cast<size_t>(e->id)], e.dtype(), index, outside);
-    };
-    return rewrite(expr, replace);
-  };
   for (Stage stage : added.stages) {
-    for (Expr& expr : stage.elements) expr = moved(expr);
-    for (Expr& expr : stage.results) expr = moved(expr);
-    for (int& output : stage.outputs) output = to[static_cast<size_t>(output)];
+    renumber(stage, to);
     whole.stages.push_back(std::move(stage));
   }
   whole.outputs.clear();

@@ -21,4 +21,7 @@ bool is_elementwise(const Task& task);
 // `second` with what makes one of its inputs written into it. Nothing else may use that value.
 Task composed(const Task& first, const Task& second);
 
+// So that the workload's text, which numbers values without gaps, has no others.
+void drop_unused_values(Workload& workload);
+
 }  // namespace aoe

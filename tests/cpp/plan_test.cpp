@@ -72,6 +72,8 @@ TEST(Epilogue, IsBiasActivationAndResidual) {
   EXPECT_EQ(whole->inputs, (std::vector<int>{0, 1, 3, 4}));
   EXPECT_EQ(whole->outputs, std::vector<int>{5});
   verify(whole->workload);
+  const std::string text = to_string(whole->workload);
+  EXPECT_EQ(to_string(parse_workload(text)), text);
   expect_same_results(first, second, *whole);
 }
 
