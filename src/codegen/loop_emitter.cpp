@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/aside_sums.h"
 #include "expr/rewrite.h"
 
 // How the loops of a stage become code: at their core a block of vectors whose accumulators are
@@ -221,6 +222,12 @@ class LoopEmitter {
     }
   }
 
+  llvm::Value* identity() {
+    Carried tuple;
+    add_identities(tuple, lanes());
+    return tuple[0];
+  }
+
   void body(std::vector<AxisAt>& at, const Body& body) {
     if (!loop_.reducer) {
       Carried none;
@@ -281,7 +288,7 @@ class LoopEmitter {
     });
     if (!shared) return false;
     struct Step {
-      int64_t offset;
+      PointEmitter::Place place;
       int64_t tap;
       int block;
     };
@@ -297,28 +304,35 @@ class LoopEmitter {
       go_to(tap);
       for (int block = 0; block < body.blocks; ++block) {
         Point point = point_at(at, body, block, 0);
-        const auto offset = points_.known_offset(*shared, point);
-        if (!offset) return false;
-        steps.push_back({*offset, tap, block});
+        const auto place = points_.known_place(*shared, point);
+        if (!place) return false;
+        steps.push_back({*place, tap, block});
       }
     }
     std::stable_sort(steps.begin(), steps.end(),
-                     [](const Step& a, const Step& b) { return a.offset < b.offset; });
+                     [](const Step& a, const Step& b) { return a.place < b.place; });
     points_.share_lines();
+    AsideSums aside(
+        points_, loop_, *shared,
+        {.identity = [&] { return identity(); },
+         .take_in = [&](Point& p, llvm::Value** own) { combine_element(p, own); },
+         .combine = [&](llvm::Value* a, llvm::Value* b) { return combined({a, b}, lanes())[0]; }});
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
       // Nothing that was loaded further back is kept for later: it would be too much.
-      if (!keeps_shared_ && i > 0 && step.offset != steps[i - 1].offset) {
+      if (!keeps_shared_ && i > 0 && step.place.line != steps[i - 1].place.line) {
         function_.ir().CreateFence(llvm::AtomicOrdering::SequentiallyConsistent,
                                    llvm::SyncScope::SingleThread);
       }
       go_to(step.tap);
+      if (aside.add(point_at(at, body, step.block, 0), step.block, body.vectors)) continue;
       for (int vector = 0; vector < body.vectors; ++vector) {
         Point point = point_at(at, body, step.block, vector);
         combine_element(point,
                         &accumulators[static_cast<size_t>(step.block * body.vectors + vector)]);
       }
     }
+    aside.move_to(accumulators, body.vectors, function_.ir());
     points_.forget_lines();
     return true;
   }

@@ -20,6 +20,9 @@ namespace Intrinsic = llvm::Intrinsic;
 // Added to a small number it leaves its nearest integer in the low bits.
 constexpr double kRounder = 0x1.8p23;
 
+// For instructions that can be told how to round: as is set.
+constexpr uint32_t kCurrentRounding = 4;
+
 // Applies an instruction of fixed width to vectors of any length: `body` gets parts of `width`
 // lanes, the last one filled up with anything.
 Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands,
@@ -56,7 +59,7 @@ int register_lanes(const VectorIr& ir, int lanes) {
   return wide && lanes > 8 ? 16 : 8;
 }
 
-// x * 2^n for a whole n of any size.
+// x * 2^n, n rounded down, of any size.
 Value scaled(const VectorIr& ir, Value x, Value n) {
   llvm::IRBuilder<>& b = ir.b;
   const int width = register_lanes(ir, lanes_of(x));
@@ -65,9 +68,25 @@ Value scaled(const VectorIr& ir, Value x, Value n) {
       return b.CreateIntrinsic(Intrinsic::x86_avx512_mask_scalef_ps_256, {},
                                {part[0], part[1], part[0], b.getInt8(0xff)});
     }
-    constexpr int kNearest = 4;  // the rounding mode that is set
-    return b.CreateIntrinsic(Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                             {part[0], part[1], part[0], b.getInt16(0xffff), b.getInt32(kNearest)});
+    return b.CreateIntrinsic(
+        Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+        {part[0], part[1], part[0], b.getInt16(0xffff), b.getInt32(kCurrentRounding)});
+  });
+}
+
+// x, not further from zero than `bound`, which also stands for NaN. One instruction.
+Value within(const VectorIr& ir, Value x, double bound) {
+  llvm::IRBuilder<>& b = ir.b;
+  const int width = register_lanes(ir, lanes_of(x));
+  Value nearest = b.getInt32(2);  // the smaller of two sizes, with the sign of the first
+  return in_parts(ir, width, {x, ir.number(x, bound)}, [&](const std::vector<Value>& part) {
+    if (width == 8) {
+      return b.CreateIntrinsic(Intrinsic::x86_avx512_mask_range_ps_256, {},
+                               {part[0], part[1], nearest, part[0], b.getInt8(0xff)});
+    }
+    return b.CreateIntrinsic(
+        Intrinsic::x86_avx512_mask_range_ps_512, {},
+        {part[0], part[1], nearest, part[0], b.getInt16(0xffff), b.getInt32(kCurrentRounding)});
   });
 }
 
@@ -172,23 +191,65 @@ Value erf_by(const VectorIr& ir, const ErfTable<Places, Powers>& table, Value x)
   return ir.floats_of(b.CreateOr(ir.bits_of(sum), sign));
 }
 
+// 2^(i / Places), and e^r for the short way r that is left as 1 + r + second r^2 + third r^3.
+template <size_t Places>
+struct ExpTable {
+  double second;
+  double third;
+  std::array<float, Places> powers;
+};
+
+constexpr ExpTable<8> kExp8{0.5000647306442261,
+                            0.1666685938835144,
+                            {1.f, 1.09050775f, 1.18920708f, 1.29683959f, 1.41421354f, 1.54221082f,
+                             1.68179286f, 1.8340081f}};
+
+constexpr ExpTable<16> kExp16{0.5000162124633789,
+                              0.16666719317436218,
+                              {1.f, 1.04427373f, 1.09050775f, 1.13878858f, 1.18920708f, 1.24185777f,
+                               1.29683959f, 1.35425556f, 1.41421354f, 1.47682619f, 1.54221082f,
+                               1.61049032f, 1.68179286f, 1.75625217f, 1.8340081f, 1.91520655f}};
+
+// ln 2 in two parts, of which a short number times the first is exact.
+constexpr double kLn2 = 0.693359375;
+constexpr double kLn2Rest = -2.12194440e-4;
+constexpr double kLog2E = 1.44269504;
+
+// The whole part of x / ln 2 is the result's exponent, its first binary digits a place in the
+// table.
+template <size_t Places>
+Value exponential_by(const VectorIr& ir, const ExpTable<Places>& table, Value x) {
+  llvm::IRBuilder<>& b = ir.b;
+  constexpr double kPlaceRounder = kRounder / Places;
+  Value shifted = ir.multiply_add(x, ir.number(x, kLog2E), kPlaceRounder);
+  Value n = b.CreateFSub(shifted, ir.number(x, kPlaceRounder));
+  Value rest = ir.multiply_add(n, ir.number(x, -kLn2), x);
+  rest = ir.multiply_add(n, ir.number(x, -kLn2Rest), rest);
+  // Of numbers so large that nothing is left of it, n alone decides.
+  rest = within(ir, rest, 0.5 / Places);
+  Value power = looked_up(ir, table.powers, ir.bits_of(shifted));
+  Value series = ir.polynomial(rest, {table.third, table.second, 1});
+  return scaled(ir, ir.multiply_add(b.CreateFMul(power, rest), series, power), n);
+}
+
 }  // namespace
 
 llvm::Value* exponential(const VectorIr& ir, Value x) {
   llvm::IRBuilder<>& b = ir.b;
-  const bool scales = ir.device.has(InstructionSet::avx512);
+  if (ir.device.has(InstructionSet::avx512)) {
+    return register_lanes(ir, lanes_of(x)) == 16 ? exponential_by(ir, kExp16, x)
+                                                 : exponential_by(ir, kExp8, x);
+  }
   // Beyond these ends the result is infinity or zero; further out the arithmetic would overflow.
-  x = ir.at_least(ir.at_most(x, 89), scales ? -105 : -87.6);
-  // x = n ln 2 + rest; ln 2 in two parts, of which n times the first is exact.
-  Value shifted = ir.multiply_add(x, ir.number(x, 1.44269504), kRounder);
+  x = ir.at_least(ir.at_most(x, 89), -87.6);
+  Value shifted = ir.multiply_add(x, ir.number(x, kLog2E), kRounder);
   Value n = b.CreateFSub(shifted, ir.number(x, kRounder));
-  Value rest = ir.multiply_add(n, ir.number(x, -0.693359375), x);
-  rest = ir.multiply_add(n, ir.number(x, 2.12194440e-4), rest);
-  const double one = scales ? 1 : 2;  // twice the result times 2^(n - 1): n reaches 128
+  Value rest = ir.multiply_add(n, ir.number(x, -kLn2), x);
+  rest = ir.multiply_add(n, ir.number(x, -kLn2Rest), rest);
+  // Twice the result times 2^(n - 1): n reaches 128.
   Value power = ir.polynomial(
-      rest, {one * 0.001381454017909721, one * 0.008368745108871561, one * 0.04166839078349953,
-             one * 0.16666520399043294, one * 0.49999993432129536, one, one});
-  if (scales) return scaled(ir, power, n);
+      rest, {2 * 0.001381454017909721, 2 * 0.008368745108871561, 2 * 0.04166839078349953,
+             2 * 0.16666520399043294, 2 * 0.49999993432129536, 2, 2});
   // The low bits of `shifted` become an exponent; n = -126 is the pattern of zero.
   Value exponent = b.CreateShl(ir.bits_of(shifted), 23);
   exponent = b.CreateAdd(exponent, ir.integer(exponent, int64_t{126} << 23));

@@ -72,16 +72,18 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, Poin
   return result;
 }
 
-std::optional<int64_t> PointEmitter::known_offset(const Expr& load, Point& point) {
+std::optional<PointEmitter::Place> PointEmitter::known_place(const Expr& load, Point& point) {
   const Shape& shape = nest_.buffers[static_cast<size_t>(load->id)].shape;
   const Shape strides = load->linear ? Shape{1} : row_major_strides(shape);
-  int64_t offset = 0;
+  Place place;
   for (size_t d = 0; d < strides.size(); ++d) {
     const auto at = linear(load->operands[d], point);
     if (!at) return std::nullopt;
-    offset += at->constant * strides[d];
+    // Of a linear offset every element is a line of its own.
+    (d + 1 < strides.size() || load->linear ? place.line : place.offset) +=
+        at->constant * strides[d];
   }
-  return offset;
+  return place;
 }
 
 llvm::Value* PointEmitter::pointer(const NestBuffer& buffer, size_t id, const Linear& at) {
@@ -360,19 +362,19 @@ llvm::Value* PointEmitter::strided(const NestBuffer& buffer, const Linear& at, l
 
 // Elements at known places of a line, some of which may lie outside it: what lies a step apart is
 // brought together once, then moved into place.
-llvm::Value* PointEmitter::from_line(const Expr& load, Point& point) {
-  if (load->linear || load->rank < 2 || !has_outside(load) || point.lanes == 1) return nullptr;
-  if (!load->operands.back().is_constant()) return nullptr;
+std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Point& point) {
+  if (load->linear || load->rank < 2 || !has_outside(load) || point.lanes == 1) return std::nullopt;
+  if (!load->operands.back().is_constant()) return std::nullopt;
   const auto last = static_cast<size_t>(load->rank) - 1;
   const auto at = linear(load->operands[last], point);
   // Without a step memory itself moves them into place.
   if (!at || at->variable != nullptr || at->lane_stride < 2 || at->lane_stride > kPickedStride) {
-    return nullptr;
+    return std::nullopt;
   }
   const Access access = access_of(load, last, point, nullptr);
   if (!access.at || access.at->lane_stride != 0 ||
       (access.mask != nullptr && is_vector(access.mask))) {
-    return nullptr;
+    return std::nullopt;
   }
   // By position, not by offset: one that lies outside may have the offset of one that does not.
   std::vector<int64_t> key{load->id};
@@ -384,15 +386,34 @@ llvm::Value* PointEmitter::from_line(const Expr& load, Point& point) {
     line.mask = access.mask;
   }
   const int64_t step = at->lane_stride;
-  const int64_t rest = at->constant - floor_div(at->constant, step) * step;
   const int64_t first = floor_div(at->constant, step);
-  const int64_t place = floor_div(first, int64_t{point.lanes});
-  const int64_t shift = first - place * point.lanes;
-  llvm::Value* low = part_of(line, load, step, rest, place, point);
+  return InLine{&line, step, at->constant - first * step, first};
+}
+
+llvm::Value* PointEmitter::from_line(const Expr& load, Point& point) {
+  const auto in = in_line(load, point);
+  if (!in) return nullptr;
+  const int64_t place = floor_div(in->first, int64_t{point.lanes});
+  const int64_t shift = in->first - place * point.lanes;
+  llvm::Value* low = part_of(*in, load, place, point);
   if (shift == 0) return low;
   std::vector<int> order(static_cast<size_t>(point.lanes));
   std::iota(order.begin(), order.end(), static_cast<int>(shift));
-  return ir_.CreateShuffleVector(low, part_of(line, load, step, rest, place + 1, point), order);
+  return ir_.CreateShuffleVector(low, part_of(*in, load, place + 1, point), order);
+}
+
+std::optional<int64_t> PointEmitter::place_in_line(const Expr& load, Point& point,
+                                                   const Shape& extents) {
+  extents_ = &extents;
+  const auto in = in_line(load, point);
+  return in ? std::optional(in->first) : std::nullopt;
+}
+
+llvm::Value* PointEmitter::part_of_line(const Expr& load, Point& point, int64_t place) {
+  const auto in = in_line(load, point);
+  const int64_t extent = nest_.buffers[static_cast<size_t>(load->id)].shape.back();
+  if (place < 0 || place * point.lanes * in->step + in->rest >= extent) return nullptr;
+  return part_of(*in, load, place, point);
 }
 
 // The line's elements from place x lanes on.
@@ -416,13 +437,14 @@ llvm::Value* PointEmitter::whole_of(Line& line, const Expr& load, int64_t place,
 }
 
 // Of every `step` elements the one at `rest`, from place x lanes such elements on.
-llvm::Value* PointEmitter::part_of(Line& line, const Expr& load, int64_t step, int64_t rest,
-                                   int64_t place, Point& point) {
-  llvm::Value*& value = line.parts[{rest, place}];
+llvm::Value* PointEmitter::part_of(const InLine& in, const Expr& load, int64_t place,
+                                   Point& point) {
+  const auto [line, step, rest, first] = in;
+  llvm::Value*& value = line->parts[{rest, place}];
   if (value != nullptr) return value;
   const int lanes = point.lanes;
   for (int64_t v = 0; v < step; ++v) {
-    llvm::Value* whole = whole_of(line, load, place * step + v, point);
+    llvm::Value* whole = whole_of(*line, load, place * step + v, point);
     if (value == nullptr) value = whole;
     std::vector<int> order(static_cast<size_t>(lanes));
     for (int i = 0; i < lanes; ++i) {

@@ -63,8 +63,20 @@ class PointEmitter {
   void share_lines() { lines_.emplace(); }
   void forget_lines() { lines_.reset(); }
 
-  // Where in memory a load begins, apart from what is not known before the code runs.
-  std::optional<int64_t> known_offset(const Expr& load, Point& point);
+  // Elements a step apart of a line that is read whole, brought side by side: where among them the
+  // load's first one stands. Nothing if the load does not read such a line.
+  std::optional<int64_t> place_in_line(const Expr& load, Point& point, const Shape& extents);
+  // As many of them as the point has lanes, from vector `place` on; null if all lie outside.
+  llvm::Value* part_of_line(const Expr& load, Point& point, int64_t place);
+
+  // Where in memory a load begins, apart from what is not known before the code runs: the line
+  // along the last dimension, and the place in it.
+  struct Place {
+    int64_t line = 0;
+    int64_t offset = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::optional<Place> known_place(const Expr& load, Point& point);
 
   // True in the lanes that exist; null if all do.
   llvm::Value* tail_mask(const Point& point);
@@ -103,10 +115,17 @@ class PointEmitter {
   llvm::Value* position(const AxisAt& axis, int lanes);
   llvm::Value* load(const Expr& load, Point& point, llvm::Value* guard);
   Access access_of(const Expr& load, size_t dims, Point& point, llvm::Value* guard);
+  // A load's place in a line.
+  struct InLine {
+    Line* line;
+    int64_t step;
+    int64_t rest;   // of what stands before it, divided by the step
+    int64_t first;  // place among the elements with that rest
+  };
+  std::optional<InLine> in_line(const Expr& load, Point& point);
   llvm::Value* from_line(const Expr& load, Point& point);
   llvm::Value* whole_of(Line& line, const Expr& load, int64_t place, Point& point);
-  llvm::Value* part_of(Line& line, const Expr& load, int64_t step, int64_t rest, int64_t place,
-                       Point& point);
+  llvm::Value* part_of(const InLine& in, const Expr& load, int64_t place, Point& point);
   bool are_interleaved(const std::vector<Expr>& loads, const Point& point);
   llvm::Value* instead(llvm::Value* mask, llvm::Value* value, llvm::Value* outside);
   llvm::Value* loaded(const NestBuffer& buffer, size_t id, const Linear& at, Point& point,
