@@ -26,6 +26,22 @@ void renumber(Stage& stage, const std::vector<int>& to) {
 
 }  // namespace
 
+Task task_of(Lowered lowered, const Node& node) {
+  Task task{std::move(*lowered.workload), {}, node.outputs};
+  for (const int operand : lowered.operands) {
+    task.inputs.push_back(node.inputs[static_cast<size_t>(operand)]);
+  }
+  return task;
+}
+
+void note_weights(Task& task, const Graph& graph) {
+  Workload& workload = task.workload;
+  for (size_t i = 0; i < task.inputs.size(); ++i) {
+    workload.values[static_cast<size_t>(workload.inputs[i])].weight =
+        graph.value(task.inputs[i]).is_constant();
+  }
+}
+
 void drop_unused_values(Workload& workload) {
   std::vector<bool> used(workload.values.size());
   const auto use = [&](int64_t value) {

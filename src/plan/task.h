@@ -14,6 +14,11 @@ struct Task {
   std::vector<int> outputs;  // and those that it makes; -1 where nobody wants one
 };
 
+// The task of a node whose call has come to a workload.
+Task task_of(Lowered lowered, const Node& node);
+// Says of the workload's inputs that are constants of the graph that they are weights.
+void note_weights(Task& task, const Graph& graph);
+
 // Whether every element of a task's results depends on single elements of its inputs only, so that
 // it can be written into another such task at no cost.
 bool is_elementwise(const Task& task);

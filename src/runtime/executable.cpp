@@ -4,7 +4,6 @@
 
 #include "base/parallel.h"
 #include "graph/simplify.h"
-#include "plan/epilogue.h"
 
 namespace aoe {
 namespace {
@@ -12,9 +11,6 @@ namespace {
 // A node whose shapes only a run knows is compiled when it runs, for these shapes alone: worth it
 // where the reference would take longer than the compiler.
 constexpr int64_t kWorthCompilingLate = int64_t{1} << 24;
-
-// Longer chains gain nothing, and what they cost to compile grows faster than they do.
-constexpr size_t kMostFused = 32;
 
 // Combinations of input types that stay prepared.
 constexpr size_t kRecent = 16;
@@ -70,15 +66,24 @@ std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& t
 
 Executable::Executable(Graph graph, Engine engine)
     : graph_(std::move(graph)), engine_(std::move(engine)) {
-  lower_nodes();
-  if (engine_.device) fuse();
-  note_last_uses();
+  Plan plan = plan_of(graph_, engine_.device.has_value());
+  for (PlanStep& planned : plan.steps) {
+    Step& step = steps_.emplace_back();
+    step.node = &graph_.nodes[static_cast<size_t>(planned.last_node())];
+    step.late = planned.kind == PlanStep::Kind::late;
+    step.runner.task = std::move(planned.task);
+    step.runner.host = std::move(planned.host);
+    step.last_uses = std::move(planned.last_uses);
+    for (const Body& body : step.node->bodies) {
+      step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, engine_));
+    }
+  }
   // Compiling is most of the time that loading takes.
   parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
                [&](int64_t first, int64_t last) {
                  for (int64_t i = first; i < last; ++i) {
                    Step& step = steps_[static_cast<size_t>(i)];
-                   if (step.late || step.done_by_another || step.runner.host) continue;
+                   if (step.late || step.runner.host) continue;
                    try {
                      make_runner(step.runner, false);
                    } catch (const Error& error) {
@@ -86,118 +91,6 @@ Executable::Executable(Graph graph, Engine engine)
                    }
                  }
                });
-}
-
-namespace {
-
-// The task of a node whose call has been lowered to a workload.
-Task task_of(Lowered& lowered, const Node& node) {
-  Task task{std::move(*lowered.workload), {}, node.outputs};
-  for (const int operand : lowered.operands) {
-    task.inputs.push_back(node.inputs[static_cast<size_t>(operand)]);
-  }
-  return task;
-}
-
-}  // namespace
-
-void Executable::lower_nodes() {
-  steps_.resize(graph_.nodes.size());
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Node& node = graph_.nodes[i];
-    Step& step = steps_[i];
-    step.node = &node;
-    for (const Body& body : node.bodies) {
-      step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, engine_));
-    }
-    try {
-      Lowered lowered = lower(*node.def, call_of(graph_, node));
-      step.late = !lowered.complete;
-      if (lowered.complete && lowered.workload) step.runner.task = task_of(lowered, node);
-      else if (lowered.complete) step.runner.host = std::move(lowered.host);
-    } catch (const Error& error) {
-      throw error.within(node.describe());
-    }
-  }
-}
-
-// A value that only one other, elementwise node uses is never written to memory.
-void Executable::fuse() {
-  std::vector<int> uses(graph_.values.size());
-  const auto count = [&](const std::vector<int>& ids) {
-    for (const int id : ids) {
-      if (id >= 0) ++uses[static_cast<size_t>(id)];
-    }
-  };
-  count(graph_.outputs);
-  for (const Node& node : graph_.nodes) {
-    std::vector<int> distinct = node.inputs;
-    std::sort(distinct.begin(), distinct.end());
-    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-    count(distinct);
-    for (const Body& body : node.bodies) count(body.captured);
-  }
-  std::vector<Step*> maker(graph_.values.size());
-  const auto note_maker = [&](Step& step) {
-    const std::vector<int>& outputs = step.runner.task.outputs;
-    if (outputs.size() == 1 && outputs[0] >= 0) maker[static_cast<size_t>(outputs[0])] = &step;
-  };
-  for (Step& step : steps_) {
-    Task& task = step.runner.task;
-    if (step.late || step.runner.host) continue;
-    if (!is_elementwise(task)) {
-      note_maker(step);
-      continue;
-    }
-    for (const bool elementwise : {true, false}) {
-      for (const int id : std::vector<int>(task.inputs)) {
-        Step* const before = maker[static_cast<size_t>(id)];
-        if (before == nullptr || uses[static_cast<size_t>(id)] != 1) continue;
-        Task& first = before->runner.task;
-        if (is_elementwise(first) != elementwise) continue;
-        if (task.workload.stages.size() + first.workload.stages.size() > kMostFused) continue;
-        const std::vector<int> before_inputs = first.inputs;
-        const std::vector<int> own_inputs = task.inputs;
-        if (elementwise) {
-          task = composed(first, task);
-        } else if (auto whole = with_epilogue(first, task)) {
-          task = std::move(*whole);
-        } else {
-          continue;
-        }
-        // What both used one task uses now.
-        for (const int shared : before_inputs) {
-          if (std::count(own_inputs.begin(), own_inputs.end(), shared) > 0) {
-            --uses[static_cast<size_t>(shared)];
-          }
-        }
-        first = {};
-        before->done_by_another = true;
-        maker[static_cast<size_t>(id)] = nullptr;  // a task may list an input twice
-      }
-    }
-    note_maker(step);
-  }
-}
-
-void Executable::note_last_uses() {
-  // Walking backwards, a value met for the first time is used there for the last time.
-  std::vector<bool> needed(graph_.values.size());
-  for (const int id : graph_.outputs) needed[static_cast<size_t>(id)] = true;
-  for (size_t i = steps_.size(); i-- > 0;) {
-    Step& step = steps_[i];
-    const auto note_uses = [&](const std::vector<int>& ids) {
-      for (const int id : ids) {
-        if (id < 0 || needed[static_cast<size_t>(id)]) continue;
-        needed[static_cast<size_t>(id)] = true;
-        step.last_uses.push_back(id);
-      }
-    };
-    if (step.done_by_another) continue;
-    note_uses(step.runner.task.inputs);
-    if (step.late || step.runner.host) note_uses(step.node->inputs);
-    for (const Body& body : step.node->bodies) note_uses(body.captured);
-  }
 }
 
 void Executable::make_runner(Runner& runner, bool late) const {
@@ -209,11 +102,9 @@ void Executable::make_runner(Runner& runner, bool late) const {
     return;
   }
   std::vector<Tensor> weights(runner.task.inputs.size());
-  for (size_t i = 0; i < weights.size() && !late; ++i) {
-    const GraphValue& value = graph_.value(runner.task.inputs[i]);
-    if (!value.is_constant()) continue;
-    weights[i] = value.constant;
-    workload.values[static_cast<size_t>(workload.inputs[i])].weight = true;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!workload.values[static_cast<size_t>(workload.inputs[i])].weight) continue;
+    weights[i] = graph_.value(runner.task.inputs[i]).constant;
   }
   runner.kernel = std::make_shared<const Kernel>(
       std::make_shared<const Workload>(std::move(workload)), *engine_.device, std::move(weights));
@@ -229,7 +120,6 @@ std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
     slots[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
   }
   for (const Step& step : steps_) {
-    if (step.done_by_another) continue;
     try {
       std::vector<Value> results = run_step(step, slots);
       for (size_t i = 0; i < step.node->outputs.size() && i < results.size(); ++i) {
@@ -265,7 +155,7 @@ std::vector<Value> Executable::run_step(const Step& step, const std::vector<Valu
     Lowered lowered = lower(*node.def, call);
     require(lowered.complete, "the types of its inputs do not determine what it computes");
     if (lowered.workload) {
-      late.task = task_of(lowered, node);
+      late.task = task_of(std::move(lowered), node);
       make_runner(late, true);
     } else {
       late.host = std::move(lowered.host);

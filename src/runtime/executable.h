@@ -8,7 +8,7 @@
 #include "codegen/kernel.h"
 #include "expr/evaluate.h"
 #include "graph/graph.h"
-#include "plan/task.h"
+#include "plan/plan.h"
 
 namespace aoe {
 
@@ -71,15 +71,11 @@ class Executable {
   struct Step {
     const Node* node = nullptr;
     bool late = false;  // shapes depend on values that only a run knows
-    bool done_by_another = false;
     Runner runner;
     std::vector<std::unique_ptr<GraphRunner>> bodies;  // as the node lists them
     std::vector<int> last_uses;                        // values nobody needs after this step
   };
 
-  void lower_nodes();
-  void fuse();
-  void note_last_uses();
   // Makes the kernel or the evaluator of a task.
   void make_runner(Runner& runner, bool late) const;
   std::vector<Value> run_step(const Step& step, const std::vector<Value>& slots) const;

@@ -2,7 +2,10 @@
 
 #include "expr/evaluate.h"
 #include "expr/parse.h"
+#include "graph/simplify.h"
 #include "plan/epilogue.h"
+#include "plan/plan.h"
+#include "tests/cpp/onnx_builder.h"
 
 namespace aoe {
 namespace {
@@ -92,6 +95,77 @@ TEST(Epilogue, IsNotWhatMeetsSumsElsewhere) {
     const bool two = std::string(text).find("in %1") != std::string::npos;
     EXPECT_FALSE(with_epilogue(first, task(text, two ? std::vector{2, 3} : std::vector{2}, 5)));
   }
+}
+
+Graph simplified(const OnnxBuilder& builder) {
+  Graph graph = builder.parse();
+  simplify(graph);
+  return graph;
+}
+
+// A convolution with its bias and activation, what only the host can do, and what only a run knows.
+OnnxBuilder of_every_kind() {
+  OnnxBuilder b;
+  b.input("x", {1, 1, 4});
+  b.floats("w", {2, 1, 3}, {1, 2, 3, 4, 5, 6});
+  b.node("Conv", {"x", "w"}, {"sums"});
+  b.node("Mul", {"sums", "sums"}, {"squares"});
+  b.node("Relu", {"squares"}, {"y"});
+  b.node("NonZero", {"y"}, {"places"});
+  b.node("Neg", {"places"}, {"z"});
+  b.output("y");
+  b.output("z");
+  return b;
+}
+
+TEST(Plans, PrintAsStepsWithTheirValues) {
+  const Graph graph = simplified(of_every_kind());
+  EXPECT_EQ(to_string(plan_of(graph, true), graph),
+            "Conv 'Conv_sums', Mul 'Mul_squares', Relu 'Relu_y': 60670c8ca600f8b5\n"
+            "  in %x float32[1, 1, 4]\n"
+            "  constant %w float32[2, 1, 3]\n"
+            "  out %y float32[1, 2, 2]\n"
+            "NonZero 'NonZero_places': on the host\n"
+            "  in %y float32[1, 2, 2]\n"
+            "  out %places int64[?]\n"
+            "Neg 'Neg_z': late\n"
+            "  in %places int64[?]\n"
+            "  out %z ?[?]\n");
+  EXPECT_EQ(plan_of(graph, false).steps.size(), 5);
+}
+
+TEST(Plans, FreeAValueAfterItsLastUse) {
+  OnnxBuilder b;
+  b.input("x", {4});
+  b.node("Softmax", {"x"}, {"a"});
+  b.node("Softmax", {"a"}, {"c"});
+  b.node("Add", {"a", "c"}, {"d"});
+  b.node("Softmax", {"d"}, {"y"});
+  b.output("y");
+  const Graph graph = simplified(b);
+  std::vector<std::vector<std::string>> freed;
+  for (const PlanStep& step : plan_of(graph, false).steps) {
+    freed.emplace_back();
+    for (const int id : step.last_uses) freed.back().push_back(graph.value(id).name);
+  }
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(freed, (std::vector<Names>{{"x"}, {}, {"a", "c"}, {"d"}}));
+}
+
+// `v` is an input of `a` twice and of three nodes: whoever joins them must not take it along.
+TEST(Plans, KeepWhatOthersUse) {
+  OnnxBuilder b;
+  b.input("x", {4});
+  b.node("Relu", {"x"}, {"v"});
+  b.node("Mul", {"v", "v"}, {"a"});
+  b.node("Add", {"a", "v"}, {"y"});
+  b.node("Exp", {"v"}, {"z"});
+  b.output("y");
+  b.output("z");
+  const Graph graph = simplified(b);
+  std::vector<std::vector<int>> nodes;
+  for (const PlanStep& step : plan_of(graph, true).steps) nodes.push_back(step.nodes);
+  EXPECT_EQ(nodes, (std::vector<std::vector<int>>{{0}, {1, 2}, {3}}));
 }
 
 }  // namespace
