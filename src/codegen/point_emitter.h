@@ -10,6 +10,9 @@
 
 namespace aoe {
 
+// Strided vectors up to this distance are read whole and picked apart.
+inline constexpr int64_t kPickedStride = 4;
+
 // Where one axis stands while code is emitted: `base` + `offset`, and with `lanes` one further from
 // each lane to the next. Without a base the position is known.
 struct AxisAt {
