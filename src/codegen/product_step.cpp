@@ -18,13 +18,21 @@
 namespace aoe {
 namespace {
 
-// Rows are shared out evenly over as few tiles as the policy's height allows.
+// The rows of a line are shared out evenly over as few tiles as the policy's height allows.
 struct RowTiles {
-  int64_t rows, count;
+  int64_t line, per_line, count;
 
-  int64_t first(int64_t tile) const { return tile * (rows / count) + std::min(tile, rows % count); }
+  RowTiles(int64_t rows, int64_t line, int64_t height)
+      : line(line), per_line(ceil_div(line, height)), count(rows / line * per_line) {}
+
+  // Of the tile, in its line.
+  int64_t first_in_line(int64_t tile) const {
+    const int64_t which = tile % per_line;
+    return which * (line / per_line) + std::min(which, line % per_line);
+  }
+  int64_t first(int64_t tile) const { return tile / per_line * line + first_in_line(tile); }
   int height(int64_t tile) const {
-    return static_cast<int>(rows / count + (tile < rows % count ? 1 : 0));
+    return static_cast<int>(line / per_line + (tile % per_line < line % per_line ? 1 : 0));
   }
 };
 
@@ -50,10 +58,10 @@ class ProductStep : public Kernel::Step {
         policy_(policy),
         device_(device),
         bytes_(info(shape_.dtype).bytes),
-        tiles_{shape_.rows, ceil_div(shape_.rows, policy.rows)} {
+        tiles_(shape_.rows, shape_.line, policy.rows) {
     width_ = int64_t{policy_.vectors} * policy_.lanes;
     if (shape_.left == Side::fixed) pack_left(weights);
-    else left_ = source_of(c_.left);
+    else walk_left();
     if (shape_.right == Side::fixed) pack_right(weights);
     else if (shape_.right == Side::direct) right_ = source_of(c_.right);
     else make_packing();
@@ -129,6 +137,28 @@ class ProductStep : public Kernel::Step {
   Source source_of(const Expr& load) const {
     const auto matrix = *matrix_load(workload_, stage_, c_, load);
     return {workload_.storage(matrix.value), matrix, info(load.dtype()).bytes};
+  }
+
+  void walk_left() {
+    left_ = *walk_of(workload_, stage_, c_, c_.left);
+    left_bytes_ = info(c_.left.dtype()).bytes;
+    left_row_ = left_.rows.empty() ? 0 : left_.rows.back().stride;
+    left_depth_ = left_.depth.empty() ? 0 : left_.depth.back().stride;
+    const auto positions = [](const std::vector<Level>& levels) {
+      std::vector<int64_t> starts{0};
+      for (size_t i = 0; i + 1 < levels.size(); ++i) {
+        std::vector<int64_t> finer;
+        for (const int64_t start : starts) {
+          for (int64_t p = 0; p < levels[i].extent; ++p) {
+            finer.push_back(start + p * levels[i].stride);
+          }
+        }
+        starts = std::move(finer);
+      }
+      return starts;
+    };
+    lines_ = positions(left_.rows);
+    pieces_ = positions(left_.depth);
   }
 
   // The values of a fixed side over those of the outer axes that it depends on, then over `first`
@@ -270,6 +300,7 @@ class ProductStep : public Kernel::Step {
     tile_.vectors = policy_.vectors;
     tile_.lanes = policy_.lanes;
     tile_.packed_left = shape_.left == Side::fixed;
+    tile_.pieces = pieces_.size() > 1;
     tile_.fetch_lines = policy_.prefetch && (shape_.right == Side::direct || tiles_.count == 1);
     tile_.prefetch = policy_.prefetch && !tile_.fetch_lines;
     tile_.split = policy_.depth < shape_.depth;
@@ -357,6 +388,11 @@ class ProductStep : public Kernel::Step {
     return static_cast<const std::byte*>(run.values[static_cast<size_t>(source.value)]) +
            (source.load.base + dot(at, source.load.outer_strides)) * source.bytes;
   }
+  const std::byte* start_of_left(const StepRun& run, const Shape& at) const {
+    const auto value = static_cast<size_t>(workload_.storage(left_.value));
+    return static_cast<const std::byte*>(run.values[value]) +
+           (left_.base + dot(at, left_.outer_strides)) * left_bytes_;
+  }
 
   void pack_block(const StepRun& run, int64_t outer, int64_t depth, int64_t depth_count,
                   int64_t column, int64_t column_count, std::byte* packed) const {
@@ -400,8 +436,8 @@ class ProductStep : public Kernel::Step {
     const int64_t column = block * policy_.columns;
     const int64_t columns = std::min(policy_.columns, shape_.columns - column);
     TileCall call{};
-    call.left_depth = shape_.left == Side::direct ? left_.load.depth_stride : 0;
-    call.left_row = shape_.left == Side::direct ? left_.load.row_stride : 0;
+    call.left_depth = left_depth_;
+    call.left_row = left_row_;
     call.out_row = shape_.columns;
     call.sums_row = policy_.columns;
     call.right_depth = shape_.right == Side::fixed    ? width_
@@ -409,7 +445,7 @@ class ProductStep : public Kernel::Step {
                                                       : pitch_;
     const std::byte* left =
         shape_.left == Side::direct
-            ? start_of(left_, run, at)
+            ? start_of_left(run, at)
             : fixed_left_.raw() + dot(at, fixed_left_steps_) * shape_.rows * shape_.depth * bytes_;
     const std::byte* right =
         shape_.right == Side::direct ? start_of(right_, run, at) + column * bytes_
@@ -439,15 +475,21 @@ class ProductStep : public Kernel::Step {
       call.depth = std::min(policy_.depth, shape_.depth - depth);
       call.continues = depth > 0 ? 1 : 0;
       call.finishes = depth + call.depth == shape_.depth ? 1 : 0;
+      call.piece = shape_.depth_step;
+      call.pieces = pieces_.data() + depth / shape_.depth_step;
       if (shape_.right == Side::packed) {
         pack_block(run, outer, depth, call.depth, column, columns, scratch);
       }
       const auto run_tile = [&](int64_t tile, int64_t first, int vectors, int64_t partial) {
         const int64_t row = tiles_.first(tile);
         const int height = tiles_.height(tile);
-        call.left = shape_.left == Side::fixed
-                        ? left + (row * shape_.depth + depth * height) * bytes_
-                        : left + (row * call.left_row + depth * call.left_depth) * bytes_;
+        if (shape_.left == Side::fixed) {
+          call.left = left + (row * shape_.depth + depth * height) * bytes_;
+        } else {
+          const int64_t line = lines_[static_cast<size_t>(tile / tiles_.per_line)];
+          const int64_t skipped = pieces_.size() > 1 ? 0 : depth * left_depth_;
+          call.left = left + (line + tiles_.first_in_line(tile) * left_row_ + skipped) * bytes_;
+        }
         if (shape_.right == Side::fixed) {
           call.right = right + (first * shape_.depth + depth * width_) * bytes_;
         } else {
@@ -500,7 +542,12 @@ class ProductStep : public Kernel::Step {
   RowTiles tiles_;
   int64_t width_ = 0;
 
-  Source left_;
+  Walk left_;
+  int64_t left_bytes_ = 0;
+  int64_t left_row_ = 0;
+  int64_t left_depth_ = 0;
+  std::vector<int64_t> lines_;   // where lines of rows begin
+  std::vector<int64_t> pieces_;  // and pieces of the depth
   Source right_;
   std::vector<Source> operands_;
   Tensor fixed_left_;

@@ -23,6 +23,7 @@ struct Tile {
   bool partial = false;      // the last vector has fewer columns
   bool guarded = false;      // no column of the right side beyond those may be read
   bool packed_left = false;  // row by row for each depth, without gaps
+  bool pieces = false;       // the depth of the left side comes in pieces
   bool prefetch = false;     // the next block of the right side, shared with other tiles
   bool fetch_lines = false;  // or alone: as much at each depth as is read there
   bool split = false;        // the depth comes in several calls
@@ -44,6 +45,8 @@ struct TileCall {
   void* out;
   void* sums;  // where partial sums are kept when the depth is split
   int64_t depth;
+  const int64_t* pieces;  // where pieces of the left side begin
+  int64_t piece;          // the depth of each
   int64_t left_row;
   int64_t left_depth;
   int64_t right_depth;

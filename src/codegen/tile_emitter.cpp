@@ -49,13 +49,20 @@ class TileEmitter {
     }
     if (tile_.partial) mask_ = lanes_below(number(offsetof(TileCall, columns)));
     std::vector<llvm::Value*> sums = initial_sums();
-    const int64_t step = kUnrolledDepth;
-    llvm::Value* whole = ir_.CreateAnd(depth_, function_.index(-step));
-    function_.loop(function_.index(0), whole, step, sums, [&](llvm::Value* k) {
-      if (tile_.prefetch) prefetch(k);
-      for (int64_t i = 0; i < step; ++i) advance(k, i, sums);
-    });
-    function_.loop(whole, depth_, 1, sums, [&](llvm::Value* k) { advance(k, 0, sums); });
+    piece_ = left_;
+    if (tile_.pieces) {
+      llvm::Value* pieces = pointer(offsetof(TileCall, pieces));
+      llvm::Value* piece = number(offsetof(TileCall, piece));
+      llvm::Value* count = ir_.CreateUDiv(depth_, piece);
+      function_.loop(function_.index(0), count, 1, sums, [&](llvm::Value* i) {
+        llvm::Value* start = ir_.CreateLoad(ir_.getInt64Ty(), function_.element(pieces, i, 8));
+        piece_ = function_.element(left_, start, bytes_);
+        before_ = ir_.CreateMul(i, piece);
+        over_depth(piece, sums);
+      });
+    } else {
+      over_depth(depth_, sums);
+    }
     if (tile_.split) {
       branch(
           ir_.CreateIsNotNull(number(offsetof(TileCall, finishes))), [&] { store_results(sums); },
@@ -67,6 +74,21 @@ class TileEmitter {
   }
 
  private:
+  void over_depth(llvm::Value* depth, std::vector<llvm::Value*>& sums) {
+    const int64_t step = kUnrolledDepth;
+    llvm::Value* whole = ir_.CreateAnd(depth, function_.index(-step));
+    function_.loop(function_.index(0), whole, step, sums, [&](llvm::Value* k) {
+      if (tile_.prefetch) prefetch(k);
+      for (int64_t i = 0; i < step; ++i) advance(k, i, sums);
+    });
+    function_.loop(whole, depth, 1, sums, [&](llvm::Value* k) { advance(k, 0, sums); });
+  }
+
+  // Where in the whole depth a step of a piece is.
+  llvm::Value* in_whole(llvm::Value* k) {
+    return before_ == nullptr ? k : ir_.CreateAdd(before_, k);
+  }
+
   llvm::Value* field(size_t offset, llvm::Type* type) {
     return ir_.CreateLoad(
         type, function_.element(function_.parameter(0), static_cast<int64_t>(offset), 1));
@@ -148,7 +170,8 @@ class TileEmitter {
   }
 
   void prefetch(llvm::Value* k) {
-    function_.prefetch(ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_)));
+    function_.prefetch(
+        ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(in_whole(k), prefetch_step_)));
   }
 
   void fetch_lines(llvm::Value* k) {
@@ -161,7 +184,7 @@ class TileEmitter {
 
   // One step of the depth, `ahead` beyond k.
   void advance(llvm::Value* k, int64_t ahead, std::vector<llvm::Value*>& sums) {
-    llvm::Value* at = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
+    llvm::Value* at = in_whole(ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead)));
     llvm::Value* right = function_.element(right_, ir_.CreateMul(at, right_depth_), bytes_);
     if (tile_.fetch_lines) fetch_lines(at);
     std::vector<llvm::Value*> columns;
@@ -190,7 +213,7 @@ class TileEmitter {
       at = function_.element(at, ahead * tile_.rows + row, bytes_);
     } else {
       llvm::Value* start =
-          function_.element(left_, ir_.CreateMul(left_row_, function_.index(row)), bytes_);
+          function_.element(piece_, ir_.CreateMul(left_row_, function_.index(row)), bytes_);
       llvm::Value* step = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
       at = function_.element(start, ir_.CreateMul(step, left_depth_), bytes_);
     }
@@ -284,6 +307,8 @@ class TileEmitter {
   llvm::Value* prefetch_ = nullptr;
   llvm::Value* prefetch_step_ = nullptr;
   llvm::Value* mask_ = nullptr;
+  llvm::Value* piece_ = nullptr;   // where the current piece of the left side begins
+  llvm::Value* before_ = nullptr;  // the depth before it
 };
 
 }  // namespace
@@ -297,7 +322,9 @@ std::string to_string(const Tile& tile) {
   return fmt::format(
       "tile {} {}x{} vectors of {}{}{}{}{}{}{} -> {} {} of ({})", info(tile.dtype).brief, tile.rows,
       tile.vectors, tile.lanes, tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
-      tile.packed_left ? " packed" : "",
+      tile.packed_left ? " packed"
+      : tile.pieces    ? " in pieces"
+                       : "",
       tile.prefetch      ? " prefetch"
       : tile.fetch_lines ? " prefetch of lines"
                          : "",

@@ -93,6 +93,20 @@ Expr Expr::arg(int64_t which, DType dtype) {
   return Expr(Node{.op = ExprOp::arg, .dtype = dtype, .operands = {}, .id = which});
 }
 
+namespace {
+
+// The number that a small float type has in its place.
+double rounded(DType dtype, double number) {
+  return dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (requires { static_cast<double>(T(number)); })
+      return static_cast<double>(T(number));
+    else return number;
+  });
+}
+
+}  // namespace
+
 Expr Expr::load(int64_t tensor, DType dtype, std::vector<Expr> index, Expr outside) {
   Node node{.op = ExprOp::load, .dtype = dtype, .operands = std::move(index), .id = tensor};
   node.rank = static_cast<int>(node.operands.size());
@@ -103,6 +117,10 @@ Expr Expr::load(int64_t tensor, DType dtype, std::vector<Expr> index, Expr outsi
     if (outside.dtype() != dtype) {
       fail("elements of {} with {} outside: both must have one type", name(dtype),
            name(outside.dtype()));
+    }
+    // It stands beside elements, and is one of their numbers.
+    if (outside.is_constant() && is_float(dtype)) {
+      outside = Expr::constant(dtype, rounded(dtype, outside->number));
     }
     node.operands.push_back(std::move(outside));
   }

@@ -1,6 +1,7 @@
 #include "policy/contraction.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "expr/affine.h"
@@ -23,19 +24,23 @@ int64_t product_of(const Shape& extents, const std::vector<size_t>& axes) {
   return product;
 }
 
-// The stride with which some axes, counted as one number, walk memory; nothing if none.
-std::optional<int64_t> common_stride(const Shape& extents, const std::vector<size_t>& axes,
-                                     const std::vector<int64_t>& coefficients) {
-  std::optional<int64_t> stride;
-  int64_t inner = 1;
-  for (size_t i = axes.size(); i-- > 0;) {
-    const size_t axis = axes[i];
+std::vector<Level> levels_of(const Shape& extents, const std::vector<size_t>& axes,
+                             const std::vector<int64_t>& coefficients) {
+  std::vector<Level> levels;
+  for (const size_t axis : axes) {
     if (extents[axis] == 1) continue;
-    if (!stride) stride = coefficients[axis];
-    else if (coefficients[axis] != *stride * inner) return std::nullopt;
-    inner *= extents[axis];
+    const Level level{extents[axis], coefficients[axis]};
+    // A step of the level before is as long as all of this one.
+    const bool same = !levels.empty() && levels.back().stride == level.stride * level.extent;
+    if (same) levels.back() = {levels.back().extent * level.extent, level.stride};
+    else levels.push_back(level);
   }
-  return stride.value_or(0);
+  if (levels.size() == 1 && levels[0].stride == 0) levels.clear();
+  return levels;
+}
+
+int64_t stride_of(const std::vector<Level>& levels) {
+  return levels.empty() ? 0 : levels[0].stride;
 }
 
 }  // namespace
@@ -98,35 +103,45 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
   return c;
 }
 
-std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& stage,
-                                      const Contraction& contraction, const Expr& load) {
+std::optional<Walk> walk_of(const Workload& workload, const Stage& stage,
+                            const Contraction& contraction, const Expr& load) {
   if (load->op != ExprOp::load || has_outside(load)) return std::nullopt;
   const Shape extents = stage.extents();
   const Shape& shape = workload.values[static_cast<size_t>(load->id)].type.shape;
   const Shape strides = row_major_strides(shape);
-  MatrixLoad result;
-  result.value = static_cast<int>(load->id);
+  Walk walk;
+  walk.value = static_cast<int>(load->id);
   std::vector<int64_t> coefficients(extents.size());
   for (size_t d = 0; d < shape.size(); ++d) {
     const auto form = affine_of(load->operands[d], extents.size());
     const auto range = interval_of(load->operands[d], extents);
     if (!form || !range || !range->within({0, shape[d] - 1})) return std::nullopt;
-    result.base += form->constant * strides[d];
+    walk.base += form->constant * strides[d];
     for (size_t i = 0; i < extents.size(); ++i) {
       coefficients[i] += form->coefficients[i] * strides[d];
     }
   }
-  const auto row = common_stride(extents, contraction.rows, coefficients);
-  const auto column = common_stride(extents, contraction.columns, coefficients);
-  const auto depth = common_stride(extents, contraction.depth, coefficients);
-  if (!row || !column || !depth) return std::nullopt;
   for (const size_t axis : contraction.outer) {
-    result.outer_strides.push_back(extents[axis] == 1 ? 0 : coefficients[axis]);
+    walk.outer_strides.push_back(extents[axis] == 1 ? 0 : coefficients[axis]);
   }
-  result.row_stride = *row;
-  result.column_stride = *column;
-  result.depth_stride = *depth;
-  return result;
+  walk.rows = levels_of(extents, contraction.rows, coefficients);
+  walk.columns = levels_of(extents, contraction.columns, coefficients);
+  walk.depth = levels_of(extents, contraction.depth, coefficients);
+  return walk;
+}
+
+std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& stage,
+                                      const Contraction& contraction, const Expr& load) {
+  const auto walk = walk_of(workload, stage, contraction, load);
+  if (!walk || walk->rows.size() > 1 || walk->columns.size() > 1 || walk->depth.size() > 1) {
+    return std::nullopt;
+  }
+  return MatrixLoad{walk->value,
+                    walk->base,
+                    walk->outer_strides,
+                    stride_of(walk->rows),
+                    stride_of(walk->columns),
+                    stride_of(walk->depth)};
 }
 
 bool is_fixed(const Workload& workload, const Expr& expr) {
@@ -147,6 +162,9 @@ constexpr int64_t kShallow = 4;
 // From here on a product is worth another pass over its result.
 constexpr int64_t kWorthReordering = 1 << 20;
 constexpr int64_t kDeepEnoughToReorder = 16;
+
+// Shorter pieces of the depth are not worth reading where they lie.
+constexpr int64_t kShortestPiece = 8;
 
 // Whether some load is indexed by what another one loads.
 bool has_loaded_index(const Expr& expr) {
@@ -195,6 +213,9 @@ class Preparation {
     const Workload& w = result_.workload;
     const bool left_fixed = is_fixed(w, c->left);
     const bool right_fixed = is_fixed(w, c->right);
+    if (right_fixed && !left_fixed && by_memory_of_left(stage, *c)) {
+      return add_contraction(std::move(stage));
+    }
     const auto right = matrix_load(w, stage, *c, c->right);
     const bool right_direct =
         right && right->column_stride == 1 && c->right.dtype() == stage.elements[0].dtype();
@@ -205,7 +226,10 @@ class Preparation {
     Expr side = c->right;
     if (!right_fixed && !right_direct) side = padded(stage, side);
     const auto plain = matrix_load(w, stage, *c, left);
-    if (!left_fixed && !plain) left = laid_out(stage, left, joined_axes(*c));
+    if (!left_fixed && !plain) {
+      const auto there = right_fixed ? in_pieces(stage, *c, left) : std::nullopt;
+      left = there ? *there : laid_out(stage, left, joined_axes(*c));
+    }
     if (!right_fixed && !right_direct && (c->columns.size() == 1 || has_loaded_index(side))) {
       // One axis of columns cannot be cut into blocks of whole rows, and what is looked up is
       // looked up once: all of it is laid out.
@@ -214,6 +238,59 @@ class Preparation {
     stage.elements[0] = left * side;
     add_with_results(std::move(stage));
     return true;
+  }
+
+  // The strides of a load that may reach outside, by axis. Nothing if it has none.
+  std::optional<std::vector<int64_t>> strides_of(const Stage& stage, const Expr& load) const {
+    if (load->op != ExprOp::load) return std::nullopt;
+    const size_t rank = stage.extents().size();
+    const Shape strides =
+        row_major_strides(result_.workload.values[static_cast<size_t>(load->id)].type.shape);
+    std::vector<int64_t> result(rank);
+    for (size_t d = 0; d < strides.size(); ++d) {
+      const auto form = affine_of(load->operands[d], rank);
+      if (!form) return std::nullopt;
+      for (size_t i = 0; i < rank; ++i) result[i] += form->coefficients[i] * strides[d];
+    }
+    return result;
+  }
+
+  // Sums in the order in which the left side lies in memory, where the right side may have any.
+  // False if that is the order they have.
+  bool by_memory_of_left(Stage& stage, const Contraction& c) const {
+    const auto strides = strides_of(stage, c.left);
+    if (!strides) return false;
+    const size_t first = stage.axes.size();
+    std::vector<size_t> order(stage.reduce_axes.size());
+    std::iota(order.begin(), order.end(), first);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return (*strides)[a] > (*strides)[b]; });
+    if (std::is_sorted(order.begin(), order.end())) return false;
+    std::vector<Expr> to;
+    for (size_t i = 0; i < first; ++i) to.push_back(Expr::axis(static_cast<int64_t>(i)));
+    to.resize(first + order.size());
+    const Shape before = stage.reduce_axes;
+    for (size_t i = 0; i < order.size(); ++i) {
+      stage.reduce_axes[i] = before[order[i] - first];
+      to[order[i]] = Expr::axis(static_cast<int64_t>(first + i));
+    }
+    stage.elements[0] = with_axes(stage.elements[0], to);
+    return true;
+  }
+
+  // A left side that is read where it lies, after what surrounds it is written out: rows in lines,
+  // the depth in pieces without gaps. Nothing if it does not lie so.
+  std::optional<Expr> in_pieces(const Stage& stage, const Contraction& c, const Expr& left) {
+    if (left->op != ExprOp::load || left.dtype() != stage.elements[0].dtype()) return std::nullopt;
+    const auto strides = strides_of(stage, left);
+    if (!strides || c.depth.empty() || (*strides)[c.depth.back()] != 1) return std::nullopt;
+    int64_t piece = 1;
+    for (size_t i = c.depth.size(); i-- > 0 && (*strides)[c.depth[i]] == piece;) {
+      piece *= stage.extents()[c.depth[i]];
+    }
+    if (piece < kShortestPiece) return std::nullopt;
+    const Expr whole = padded(stage, left);
+    return walk_of(result_.workload, stage, c, whole) ? std::optional(whole) : std::nullopt;
   }
 
   // Where the axes of the two sides alternate in the result, they are parted for the product, and

@@ -29,8 +29,29 @@ std::optional<Contraction> contraction_of(const Stage& stage);
 // What follows a sum of products may load this many other values.
 inline constexpr int kMostProductOperands = 6;
 
-// A load whose element lies at base + outer part + row * row_stride + column * column_stride +
-// depth * depth_stride, rows, columns and depth each counted as one number.
+// Positions that lie a stride apart in memory.
+struct Level {
+  int64_t extent = 1;
+  int64_t stride = 0;
+};
+
+// How a load walks memory along rows, columns and depth: levels, the outermost first, of which no
+// two neighbours could be one; none where nothing moves.
+struct Walk {
+  int value = -1;
+  int64_t base = 0;
+  std::vector<int64_t> outer_strides;  // for each outer axis
+  std::vector<Level> rows;
+  std::vector<Level> columns;
+  std::vector<Level> depth;
+};
+
+// Nothing if the load may leave its tensor, or does not walk it in strides.
+std::optional<Walk> walk_of(const Workload& workload, const Stage& stage,
+                            const Contraction& contraction, const Expr& load);
+
+// A walk of one level each: the element lies at base + outer part + row * row_stride + column *
+// column_stride + depth * depth_stride, rows, columns and depth each counted as one number.
 struct MatrixLoad {
   int value = -1;
   int64_t base = 0;

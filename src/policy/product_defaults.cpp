@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "policy/footprint.h"
+#include "policy/validate.h"
 
 namespace aoe {
 namespace {
@@ -26,9 +27,9 @@ double tile_cycles(int64_t rows, int64_t vectors) {
 // All tiles of a product together: whole ones and those at the edges.
 double all_cycles(const ProductShape& shape, int rows, int vectors, int lanes) {
   constexpr double kCallCycles = 60;
-  const int64_t row_tiles = ceil_div(shape.rows, rows);
-  const int64_t high = shape.rows % row_tiles;  // tiles with one row more than the others
-  const int64_t low_rows = shape.rows / row_tiles;
+  const int64_t row_tiles = ceil_div(shape.line, rows);
+  const int64_t high = shape.line % row_tiles;  // tiles with one row more than the others
+  const int64_t low_rows = shape.line / row_tiles;
   const int64_t width = int64_t{vectors} * lanes;
   const int64_t whole = shape.columns / width;
   const int64_t rest = ceil_div(shape.columns - whole * width, lanes);
@@ -39,21 +40,22 @@ double all_cycles(const ProductShape& shape, int rows, int vectors, int lanes) {
   };
   const double depth = static_cast<double>(shape.depth);
   const double tiles = static_cast<double>(row_tiles * (whole + (rest > 0 ? 1 : 0)));
-  return depth * (static_cast<double>(high) * along(low_rows + 1) +
-                  static_cast<double>(row_tiles - high) * along(low_rows)) +
-         tiles * kCallCycles;
+  const double line = depth * (static_cast<double>(high) * along(low_rows + 1) +
+                               static_cast<double>(row_tiles - high) * along(low_rows)) +
+                      tiles * kCallCycles;
+  return line * static_cast<double>(shape.rows / shape.line);
 }
 
 void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device& device) {
   // Each row of a left side that is not laid out for it needs a pointer of its own.
-  const int most_rows = shape.left == Side::direct ? 8 : 14;
+  const int most_rows = shape.left == Side::direct ? 8 : kMostTileRows;
   // A left side as it lies is loaded ahead of its use.
   const int left_registers = shape.left == Side::direct ? 2 : 1;
   double best = INFINITY;
   for (int vectors = 1; vectors <= 8; ++vectors) {
     for (int rows = 1; rows <= most_rows; ++rows) {
       if (rows * vectors + vectors + left_registers > device.vector_registers) continue;
-      if (rows > shape.rows) continue;
+      if (rows > shape.line) continue;
       if (vectors > 1 && (vectors - 1) * policy.lanes >= shape.columns) continue;
       const double cycles = all_cycles(shape, rows, vectors, policy.lanes);
       // Among equals the squarer: it loads less.
@@ -75,9 +77,21 @@ int64_t multiple(int64_t count, int64_t step, int64_t all) {
 
 ProductShape product_shape(const Workload& workload, const Stage& stage, const Contraction& c) {
   const Shape extents = stage.extents();
-  ProductShape shape{c.outer_count, c.row_count,  c.column_count,           c.depth_count, 1, 1,
-                     Side::direct,  Side::packed, stage.elements[0].dtype()};
-  if (is_fixed(workload, c.left)) shape.left = Side::fixed;
+  ProductShape shape{
+      c.outer_count, c.row_count,  c.column_count,           c.depth_count, 1, 1, c.row_count,
+      Side::direct,  Side::packed, stage.elements[0].dtype()};
+  if (is_fixed(workload, c.left)) {
+    shape.left = Side::fixed;
+  } else {
+    const auto left = walk_of(workload, stage, c, c.left);
+    if (left->rows.size() > 1) shape.line = left->rows.back().extent;
+    if (left->depth.size() > 1) shape.depth_step = left->depth.back().extent;
+  }
+  shape.left_elements = shape.rows * shape.depth;
+  if (c.left->op == ExprOp::load) {
+    const auto& read = workload.values[static_cast<size_t>(c.left->id)].type.shape;
+    shape.left_elements = std::min(shape.left_elements, element_count(read));
+  }
   const auto right = matrix_load(workload, stage, c, c.right);
   if (is_fixed(workload, c.right)) shape.right = Side::fixed;
   else if (right && right->column_stride == 1) shape.right = Side::direct;
@@ -106,8 +120,8 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
     policy.columns = multiple(room / policy.depth, shape.column_step, shape.columns);
     return policy;
   }
-  policy.depth = multiple(room / 2 / width, 1, shape.depth);
-  policy.columns_first = shape.rows * policy.depth <= room;
+  policy.depth = multiple(room / 2 / width, shape.depth_step, shape.depth);
+  policy.columns_first = shape.left_elements <= room;
   policy.columns =
       policy.columns_first ? shape.columns : multiple(room / policy.depth, width, shape.columns);
   // While several tiles of rows use weights, the next are fetched. What one tile reads from afar it

@@ -16,9 +16,11 @@ enum class Side : uint8_t {
 struct ProductShape {
   int64_t outer, rows, columns, depth;
   int64_t column_step;  // blocks of columns are whole multiples of it
-  int64_t depth_step;
+  int64_t depth_step;   // and those of the depth
+  int64_t line;         // rows that lie evenly in a left side that is read where it lies
   Side left, right;
   DType dtype;
+  int64_t left_elements = 0;  // that one outer point reads
 };
 
 ProductShape product_shape(const Workload& workload, const Stage& stage, const Contraction& c);

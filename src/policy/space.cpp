@@ -218,7 +218,7 @@ class Space::Walk {
     }
     policy.vectors = decide("tile vectors", options, from.vectors);
     options.clear();
-    for (int rows = 1; rows <= std::min<int64_t>(kMostTileRows, shape.rows); ++rows) {
+    for (int rows = 1; rows <= std::min<int64_t>(kMostTileRows, shape.line); ++rows) {
       if ((rows + 1) * policy.vectors + 1 <= registers) options.push_back(rows);
     }
     policy.rows = decide("tile rows", options, from.rows);

@@ -109,7 +109,7 @@ Fault product_fault(const ProductShape& shape, const ProductPolicy& p, const Dev
   if (!is_power_of_two(p.lanes) || p.lanes > lanes || p.lanes < std::min(2, lanes)) {
     return fmt::format("vectors of {}; a power of two up to {} is expected", p.lanes, lanes);
   }
-  const int64_t rows = std::min<int64_t>(kMostTileRows, shape.rows);
+  const int64_t rows = std::min<int64_t>(kMostTileRows, shape.line);
   if (p.rows < 1 || p.rows > rows) {
     return fmt::format("tiles of {} rows; 1 to {} are expected", p.rows, rows);
   }

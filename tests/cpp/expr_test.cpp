@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "expr/affine.h"
 #include "expr/builder.h"
 
@@ -86,6 +88,15 @@ TEST(Workload, VerifyLetsGuardedLoadsBe) {
     return select(lt(i[0], 8), x({i[0]}), Expr::constant(DType::f32, 7));
   });
   EXPECT_NO_THROW(verify(b.finish({y})));
+}
+
+TEST(Expr, WhatStandsOutsideIsANumberOfTheElementsType) {
+  const auto outside = [](DType dtype, double number) {
+    return Expr::load(0, dtype, {axis(0)}, Expr::constant(dtype, number))->operands.back()->number;
+  };
+  EXPECT_EQ(outside(DType::bf16, 1.001), 1);
+  EXPECT_TRUE(std::isnan(outside(DType::f8e8m0, 0))) << "it has no zero";
+  EXPECT_EQ(outside(DType::f64, 1.001), 1.001);
 }
 
 TEST(Expr, MixedTypesAreRefused) { EXPECT_THROW(axis(0) + Expr::constant(DType::f32, 1), Error); }
