@@ -2,11 +2,16 @@
 
 #include <fmt/ranges.h>
 
+#include "plan/layout.h"
+
 namespace aoe {
 
 Plan plan_of(const Graph& graph, bool fuses) {
   Plan plan = lower_nodes(graph);
-  if (fuses) fuse(plan, graph);
+  if (fuses) {
+    fuse(plan, graph);
+    choose_layouts(plan, graph);
+  }
   note_last_uses(plan, graph);
   return plan;
 }
@@ -80,8 +85,12 @@ std::string to_string(const Plan& plan, const Graph& graph) {
       for (const int id : ids) {
         if (id < 0) continue;
         const GraphValue& value = graph.value(id);
-        text += fmt::format("  {} %{} {}\n", value.is_constant() ? "constant" : what, value.name,
-                            to_string(value.type));
+        const auto layout = plan.layouts.find(id);
+        text += fmt::format("  {} %{} {}{}\n", value.is_constant() ? "constant" : what, value.name,
+                            to_string(value.type),
+                            layout == plan.layouts.end()
+                                ? ""
+                                : fmt::format(" as {}", fmt::join(layout->second, "")));
       }
     };
     list("in", values_read(step, graph));

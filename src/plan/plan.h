@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,13 @@ struct PlanStep {
   int last_node() const { return nodes.back(); }
 };
 
+// The dimensions of a value as they lie in memory, the outermost first.
+using Layout = std::vector<size_t>;
+
 // How a graph runs: its steps, in order. It belongs to the graph it was made for.
 struct Plan {
   std::vector<PlanStep> steps;
+  std::map<int, Layout> layouts;  // of values that do not lie as their dimensions are counted
 };
 
 // The passes, one after the other; `fuses`: what can run as one workload does.
