@@ -11,6 +11,18 @@
 
 namespace aoe {
 
+Workload with_weights_only(const Workload& workload, const std::vector<Tensor>& weights,
+                           std::vector<Tensor>& inputs) {
+  Workload only = workload;
+  only.inputs.clear();
+  for (size_t i = 0; i < workload.inputs.size(); ++i) {
+    if (!workload.values[static_cast<size_t>(workload.inputs[i])].weight) continue;
+    only.inputs.push_back(workload.inputs[i]);
+    inputs.push_back(weights[i]);
+  }
+  return only;
+}
+
 Kernel::Plan Kernel::default_plan(const Workload& workload, const Device& device) {
   Plan plan{schedule_of(workload, {}), {}};
   const Structure structure = default_structure(plan.schedule, device);
@@ -34,6 +46,7 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device
       device_(device),
       scheduled_(std::move(plan.schedule.workload)),
       weights_(std::move(weights)) {
+  for (const size_t stage : plan.schedule.fixed) lay_out(stage);
   std::vector<Item>& items = plan.schedule.items;
   for (size_t i = 0; i < items.size(); ++i) {
     if (auto* nest = std::get_if<Nest>(&items[i])) {
@@ -56,6 +69,16 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, const Policy& policy, c
     : Kernel(workload, valid_plan(*workload, policy, device), device, std::move(weights)) {}
 
 Kernel::~Kernel() = default;
+
+void Kernel::lay_out(size_t stage) {
+  const int made = scheduled_.stages[stage].outputs[0];
+  std::vector<Tensor> inputs;
+  Workload only = with_weights_only(scheduled_, weights_, inputs);
+  only.stages = {scheduled_.stages[stage]};
+  only.outputs = {made};
+  scheduled_.values[static_cast<size_t>(made)].constant =
+      Kernel(std::make_shared<const Workload>(std::move(only)), device_).run(inputs, 1)[0];
+}
 
 std::vector<Tensor> Kernel::with_weights(std::vector<Tensor> inputs) const {
   for (size_t i = 0; i < inputs.size() && i < weights_.size(); ++i) {

@@ -30,6 +30,7 @@ class Kernel {
   void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, int threads) const;
 
   const Policy& policy() const { return policy_; }
+  const std::shared_ptr<const Workload>& workload() const { return workload_; }
 
   // How often a loaded index was out of range, so that the reference ran instead to say which.
   int64_t fallbacks() const { return fallbacks_; }
@@ -55,6 +56,9 @@ class Kernel {
          std::vector<Tensor> weights);
   static Plan default_plan(const Workload& workload, const Device& device);
   static Plan valid_plan(const Workload& workload, const Policy& policy, const Device& device);
+
+  // Runs a stage that only lays out weights; what it makes is a constant from then on.
+  void lay_out(size_t stage);
 
   // `inputs` with the weights where they are left out.
   std::vector<Tensor> with_weights(std::vector<Tensor> inputs) const;

@@ -226,6 +226,7 @@ llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* gua
   }
   const auto dims = static_cast<size_t>(load->linear ? 1 : load->rank);
   const Access access = access_of(load, dims, point, guard);
+  if (llvm::Value* value = from_line_outside(load, access, point)) return value;
   if (access.at) return loaded(buffer, id, *access.at, point, access.mask, access.outside);
 
   const Shape strides =

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "codegen/builder.h"
 #include "codegen/elements.h"
@@ -127,6 +128,8 @@ class PointEmitter {
   };
   std::optional<InLine> in_line(const Expr& load, Point& point);
   llvm::Value* from_line(const Expr& load, Point& point);
+  llvm::Value* from_line_outside(const Expr& load, const Access& access, Point& point);
+  llvm::Value* line_outside(DType dtype, const Expr& outside, int64_t count);
   llvm::Value* whole_of(Line& line, const Expr& load, int64_t place, Point& point);
   llvm::Value* part_of(const InLine& in, const Expr& load, int64_t place, Point& point);
   bool are_interleaved(const std::vector<Expr>& loads, const Point& point);
@@ -157,6 +160,7 @@ class PointEmitter {
   const Shape* extents_ = nullptr;
   bool keeps_shared_ = true;
   std::optional<std::map<std::vector<int64_t>, Line>> lines_;  // by buffer and positions
+  std::map<std::tuple<DType, double, int64_t>, llvm::Value*> lines_outside_;
   llvm::Value* failure_ = nullptr;
   llvm::Value* nowhere_ = nullptr;  // memory to read where nothing else may be read
   std::map<std::pair<const Expr::Node*, size_t>, std::optional<Affine>> affine_;  // by rank too

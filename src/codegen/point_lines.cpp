@@ -1,3 +1,7 @@
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "codegen/point_emitter.h"
@@ -103,6 +107,65 @@ llvm::Value* PointEmitter::part_of(const InLine& in, const Expr& load, int64_t p
     value = ir_.CreateShuffleVector(value, whole, order);
   }
   return value;
+}
+
+// Memory that holds what stands for the outside, so many elements of it; null if there cannot be.
+llvm::Value* PointEmitter::line_outside(DType dtype, const Expr& outside, int64_t count) {
+  constexpr int64_t kLargest = 16 << 10;
+  const bool plain = dtype == DType::f32 || dtype == DType::f64;
+  const bool zero = outside->number == 0 && !std::signbit(outside->number);
+  const int64_t bytes = count * info(dtype).bytes;
+  if (bytes > kLargest || dtype == DType::f8e8m0 || !(plain || zero)) return nullptr;
+  llvm::Value*& line = lines_outside_[{dtype, zero ? 0 : outside->number, count}];
+  if (line != nullptr) return line;
+  llvm::Type* const element = plain ? elements_.type(dtype, 1) : ir_.getInt8Ty();
+  auto* const type = llvm::ArrayType::get(element, static_cast<uint64_t>(plain ? count : bytes));
+  llvm::Constant* contents = llvm::Constant::getNullValue(type);
+  if (!zero) {
+    const std::vector<llvm::Constant*> elements(static_cast<size_t>(count),
+                                                llvm::ConstantFP::get(element, outside->number));
+    contents = llvm::ConstantArray::get(type, elements);
+  }
+  return line = new llvm::GlobalVariable(*function_.function().getParent(), type, true,
+                                         llvm::GlobalValue::PrivateLinkage, contents);
+}
+
+// Vectors that are wholly inside or wholly outside: where outside, memory that holds what stands
+// for it is read instead. Which of both does not depend on where along the vectors' axis they are,
+// so it is found out once for a line.
+llvm::Value* PointEmitter::from_line_outside(const Expr& load, const Access& access, Point& point) {
+  if (!access.at || access.at->lane_stride != 1 || access.mask == nullptr || point.lanes == 1 ||
+      access.mask->getType()->isVectorTy() || !has_outside(load) ||
+      !load->operands.back().is_constant()) {
+    return nullptr;
+  }
+  const auto along =
+      std::find_if(point.at.begin(), point.at.end(), [](const AxisAt& at) { return at.lanes; });
+  const auto axis = static_cast<size_t>(along - point.at.begin());
+  const auto id = static_cast<size_t>(load->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  llvm::Value* outside =
+      line_outside(buffer.dtype, load->operands.back(), (*extents_)[axis] + point.lanes);
+  if (outside == nullptr) return nullptr;
+  Point start = point;
+  start.at[axis] = {.lanes = true};
+  const Shape strides = row_major_strides(buffer.shape);
+  Linear first;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    const auto part = linear(load->operands[d], start);
+    first.constant += part->constant * strides[d];
+    if (part->variable == nullptr) continue;
+    llvm::Value* term = ir_.CreateMul(part->variable, function_.index(strides[d]), "", false, true);
+    first.variable = first.variable == nullptr ? term : ir_.CreateAdd(first.variable, term);
+  }
+  const int64_t bytes = info(buffer.dtype).bytes;
+  llvm::Value* from = ir_.CreateSelect(access.mask, pointer(buffer, id, first), outside);
+  if (along->base != nullptr) from = function_.element(from, along->base, bytes);
+  from = function_.element(from, along->offset, bytes);
+  llvm::Value* result = nullptr;
+  this->access(id,
+               [&] { result = elements_.load(buffer.dtype, from, point.lanes, tail_mask(point)); });
+  return result;
 }
 
 }  // namespace aoe

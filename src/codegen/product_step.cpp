@@ -166,14 +166,8 @@ class ProductStep : public Kernel::Step {
   Tensor evaluated(const Expr& side, const std::vector<size_t>& first,
                    const std::vector<size_t>& second, std::vector<int64_t>& outer_steps,
                    const std::vector<Tensor>& weights) const {
-    Workload only = workload_;
     std::vector<Tensor> inputs;
-    only.inputs.clear();
-    for (size_t i = 0; i < workload_.inputs.size(); ++i) {
-      if (!workload_.values[static_cast<size_t>(workload_.inputs[i])].weight) continue;
-      only.inputs.push_back(workload_.inputs[i]);
-      inputs.push_back(weights[i]);
-    }
+    Workload only = with_weights_only(workload_, weights, inputs);
     Stage copy;
     std::vector<Expr> to(extents_.size(), Expr::integer(DType::i64, 0));
     const auto add = [&](size_t axis) {

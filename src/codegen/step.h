@@ -29,6 +29,10 @@ class Kernel::Step {
   virtual std::vector<Part> parts() const = 0;
 };
 
+// The workload with no inputs but its weights, for stages that need no others; `inputs` are they.
+Workload with_weights_only(const Workload& workload, const std::vector<Tensor>& weights,
+                           std::vector<Tensor>& inputs);
+
 // Calls `body(first, last)` on parts of [0, count), on threads of which each has `scratch_bytes` of
 // memory of its own.
 void share_work(const StepRun& run, int64_t count, int64_t grain, int64_t scratch_bytes,

@@ -187,7 +187,9 @@ class Preparation {
   Prepared prepare() {
     for (current_ = 0; current_ < from_.stages.size(); ++current_) {
       const Stage& stage = from_.stages[current_];
-      if (!may_[current_] || (!add_contraction(stage) && !add_reordered(stage))) add(stage, false);
+      if (!may_[current_] || (!add_contraction(stage) && !add_reordered(stage))) {
+        add(with_weights_along_vectors(stage), false);
+      }
     }
     return std::move(result_);
   }
@@ -197,6 +199,33 @@ class Preparation {
     result_.workload.stages.push_back(std::move(stage));
     result_.contracts.push_back(contracts);
     result_.origins.push_back(current_);
+    result_.fixed.push_back(false);
+  }
+
+  // Vectors go along the last axis: weights that a reduction reads with steps along it are laid
+  // out.
+  Stage with_weights_along_vectors(Stage stage) {
+    const Shape extents = stage.extents();
+    size_t last = stage.axes.size();
+    while (last > 0 && extents[last - 1] == 1) --last;
+    if (!stage.reducer || last == 0) return stage;
+    const size_t vector = last - 1;
+    std::vector<size_t> order;
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      if (axis != vector) order.push_back(axis);
+    }
+    order.push_back(vector);
+    for (Expr& element : stage.elements) {
+      element = rewrite(element, [&](const Expr& e) -> Expr {
+        if (e->op != ExprOp::load || has_outside(e) || !is_fixed(result_.workload, e)) return {};
+        const auto strides = strides_of(stage, e);
+        if (!strides || (*strides)[vector] == 0 || (*strides)[vector] == 1) return {};
+        const Expr moved = laid_out(stage, e, order);
+        result_.fixed.back() = true;
+        return moved;
+      });
+    }
+    return stage;
   }
 
   int add_value(DType dtype, Shape shape) {
@@ -213,7 +242,8 @@ class Preparation {
     const Workload& w = result_.workload;
     const bool left_fixed = is_fixed(w, c->left);
     const bool right_fixed = is_fixed(w, c->right);
-    if (right_fixed && !left_fixed && by_memory_of_left(stage, *c)) {
+    if (right_fixed && !left_fixed &&
+        (with_depth_last(stage, *c) || by_memory_of_left(stage, *c))) {
       return add_contraction(std::move(stage));
     }
     const auto right = matrix_load(w, stage, *c, c->right);
@@ -255,6 +285,43 @@ class Preparation {
     return result;
   }
 
+  // A left side of which next to nothing that is summed lies side by side is copied so that it
+  // does. False if it need not be, or cannot.
+  bool with_depth_last(Stage& stage, const Contraction& c) {
+    const auto strides = strides_of(stage, c.left);
+    if (!strides || longest_piece(stage, c, *strides) >= kShortestPiece) return false;
+    // Dimensions that only the depth walks along.
+    std::vector<size_t> first;
+    std::vector<size_t> last;
+    for (size_t d = 0; d < static_cast<size_t>(c.left->rank); ++d) {
+      const auto used = axes_in(c.left->operands[d], stage.extents().size());
+      const bool out =
+          std::any_of(used.begin(), used.begin() + static_cast<int64_t>(stage.axes.size()),
+                      [](bool u) { return u; });
+      (out || !std::any_of(used.begin(), used.end(), [](bool u) { return u; }) ? first : last)
+          .push_back(d);
+    }
+    if (last.empty() || first.empty() || first.back() < last.front()) return false;
+    std::vector<size_t> order = first;
+    order.insert(order.end(), last.begin(), last.end());
+    const Expr moved = padded(stage, c.left, order);
+    if (&*moved == &*c.left) return false;
+    stage.elements[0] = moved * c.right;
+    return true;
+  }
+
+  // How much of the depth lies without gaps, in the best order.
+  static int64_t longest_piece(const Stage& stage, const Contraction& c,
+                               const std::vector<int64_t>& strides) {
+    int64_t piece = 1;
+    for (size_t round = 0; round < c.depth.size(); ++round) {
+      for (const size_t axis : c.depth) {
+        if (strides[axis] == piece) piece *= stage.extents()[axis];
+      }
+    }
+    return piece;
+  }
+
   // Sums in the order in which the left side lies in memory, where the right side may have any.
   // False if that is the order they have.
   bool by_memory_of_left(Stage& stage, const Contraction& c) const {
@@ -283,12 +350,7 @@ class Preparation {
   std::optional<Expr> in_pieces(const Stage& stage, const Contraction& c, const Expr& left) {
     if (left->op != ExprOp::load || left.dtype() != stage.elements[0].dtype()) return std::nullopt;
     const auto strides = strides_of(stage, left);
-    if (!strides || c.depth.empty() || (*strides)[c.depth.back()] != 1) return std::nullopt;
-    int64_t piece = 1;
-    for (size_t i = c.depth.size(); i-- > 0 && (*strides)[c.depth[i]] == piece;) {
-      piece *= stage.extents()[c.depth[i]];
-    }
-    if (piece < kShortestPiece) return std::nullopt;
+    if (!strides || longest_piece(stage, c, *strides) < kShortestPiece) return std::nullopt;
     const Expr whole = padded(stage, left);
     return walk_of(result_.workload, stage, c, whole) ? std::optional(whole) : std::nullopt;
   }
@@ -375,25 +437,29 @@ class Preparation {
     return Expr::load(value, expr.dtype(), index);
   }
 
-  // Loads that reach beyond their tensor read a copy with its surroundings instead.
-  Expr padded(const Stage& stage, const Expr& expr) {
+  // Loads that reach beyond their tensor read a copy with its surroundings instead. With an order
+  // of dimensions, all do, and the copy has that order.
+  Expr padded(const Stage& stage, const Expr& expr, const std::vector<size_t>& order = {}) {
     const Shape extents = stage.extents();
     return rewrite(expr, [&](const Expr& e) -> Expr {
-      if (e->op != ExprOp::load || !has_outside(e) || !e->operands.back().is_constant()) return {};
+      if (e->op != ExprOp::load) return {};
+      if (has_outside(e) ? !e->operands.back().is_constant() : order.empty()) return {};
       const Shape& shape = result_.workload.values[static_cast<size_t>(e->id)].type.shape;
       Stage copy;
-      std::vector<Expr> from;
+      std::vector<Expr> from(shape.size());
       std::vector<Expr> index;
-      for (size_t d = 0; d < shape.size(); ++d) {
+      for (size_t i = 0; i < shape.size(); ++i) {
+        const size_t d = order.empty() ? i : order[i];
         const auto range = interval_of(e->operands[d], extents);
         if (!range || range->low < -shape[d] - 64 || range->high > 2 * shape[d] + 64) return {};
         const int64_t low = std::min<int64_t>(range->low, 0);
         const int64_t high = std::max(range->high, shape[d] - 1);
-        from.push_back(Expr::axis(static_cast<int64_t>(d)) + low);
+        from[d] = Expr::axis(static_cast<int64_t>(i)) + low;
         index.push_back(e->operands[d] - low);
         copy.axes.push_back(high - low + 1);
       }
-      copy.results = {Expr::load(e->id, e.dtype(), from, e->operands.back())};
+      copy.results = {
+          Expr::load(e->id, e.dtype(), from, has_outside(e) ? e->operands.back() : Expr{})};
       copy.outputs = {add_value(e.dtype(), copy.axes)};
       const int value = copy.outputs[0];
       add(std::move(copy), false);

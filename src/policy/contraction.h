@@ -70,12 +70,14 @@ bool is_fixed(const Workload& workload, const Expr& expr);
 // The same computation with contractions made ready: padding is written out around what it pads,
 // what is not laid out for products is brought into a layout that is, and what follows a product
 // but is not seen row by row becomes a stage of its own. `contracts` says for each stage of the
-// result whether it is to run as products of matrices, `origins` which stage it comes from. `may`
-// says which stages may run so.
+// result whether it is to run as products of matrices, `origins` which stage it comes from, `fixed`
+// whether it only lays out weights, and need run but once. `may` says which stages may run as
+// products.
 struct Prepared {
   Workload workload;
   std::vector<bool> contracts;
   std::vector<size_t> origins;
+  std::vector<bool> fixed;
 };
 Prepared prepared(const Workload& workload, const std::vector<bool>& may);
 

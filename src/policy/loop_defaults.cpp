@@ -76,7 +76,19 @@ class LoopChoice {
       }
     }
     ++irregular_;
-    guarded_ += load->linear ? 0 : 1;
+    if (!load->linear) guarded_.push_back(load);
+  }
+
+  // Whether vectors along an axis lie wholly inside or wholly outside what they load.
+  bool whole_along(size_t axis) const {
+    return std::all_of(guarded_.begin(), guarded_.end(), [&](const Expr& load) {
+      const auto last = static_cast<size_t>(load->rank) - 1;
+      for (size_t d = 0; d < last; ++d) {
+        if (depends_on_axis(load->operands[d], static_cast<int64_t>(axis))) return false;
+      }
+      return load->operands[last]->op == ExprOp::axis &&
+             load->operands[last]->id == static_cast<int64_t>(axis);
+    });
   }
 
   void widen(DType dtype) {
@@ -163,9 +175,15 @@ class LoopChoice {
       if (!shares && irregular_ == 0) continue;
       // Where addresses are known, what is loaded is not kept, and sums may take half of the
       // registers; more than eight at once gain nothing.
-      const int budget =
-          guarded_ > 0 ? device_.vector_registers / 4 : std::min(8, device_.vector_registers / 2);
-      policy.unroll = std::min(policy.unroll, 4);
+      int budget = std::min(8, device_.vector_registers / 2);
+      int most = 4;
+      if (!guarded_.empty() && whole_along(vector)) {
+        budget = device_.vector_registers * 3 / 8;
+        most = 3;
+      } else if (!guarded_.empty()) {
+        budget = device_.vector_registers / 4;
+      }
+      policy.unroll = std::min(policy.unroll, most);
       const int64_t rows = std::min<int64_t>(loop_.extents[axis], budget / policy.unroll);
       if (rows > 1) {
         policy.block_axis = static_cast<int>(axis);
@@ -201,7 +219,7 @@ class LoopChoice {
   std::vector<Affine> loads_;
   std::vector<Affine> stores_;
   int irregular_ = 0;
-  int guarded_ = 0;
+  std::vector<Expr> guarded_;  // loads that may lie outside
   int costly_ = 0;
   int widest_ = 4;
   bool worth_streaming_ = false;

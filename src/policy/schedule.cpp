@@ -49,11 +49,15 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
   for (size_t s = 0; s < alone.size(); ++s) {
     const size_t given = left[ready.origins[s]];
     if (ready.contracts[s]) schedule.fates[given].product = true;
-    if (structure.of(given).place == Place::root) alone[s] = true;
+    if (structure.of(given).place == Place::root || ready.fixed[s]) alone[s] = true;
   }
 
   for (const Group& group : groups_of(schedule.workload, alone)) {
     const size_t first = group.stages[0];
+    if (ready.fixed[first]) {
+      schedule.fixed.push_back(first);
+      continue;
+    }
     if (ready.contracts[first]) {
       const Stage& stage = schedule.workload.stages[first];
       schedule.items.emplace_back(

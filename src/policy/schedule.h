@@ -23,6 +23,7 @@ using Item = std::variant<Nest, ProductItem>;
 struct Schedule {
   Workload workload;
   std::vector<Item> items;
+  std::vector<size_t> fixed;  // stages of the workload that only lay out weights: no items
 
   // What became of each stage of the workload as it was given.
   struct Fate {
