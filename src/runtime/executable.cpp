@@ -81,7 +81,7 @@ Executable::Executable(Graph graph, Engine engine)
   }
   // Compiling is most of the time that loading takes.
   parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
-               [&](int64_t first, int64_t last) {
+               [&](int64_t first, int64_t last, int) {
                  for (int64_t i = first; i < last; ++i) {
                    Step& step = steps_[static_cast<size_t>(i)];
                    if (step.late || step.runner.host) continue;
