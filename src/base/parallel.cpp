@@ -9,7 +9,6 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -45,20 +44,24 @@ uint32_t changed(const std::atomic<uint32_t>& word, uint32_t old, const std::ato
   return word.load(std::memory_order_acquire);
 }
 
+thread_local HelpersAwake* own_helpers = nullptr;
+
+}  // namespace
+
 // One call of parallel_for.
-struct Job {
+struct HelpersAwake::Job {
   int64_t count;
   int64_t grain;
   int64_t parts;
-  const std::function<void(int64_t, int64_t)>& body;
+  FunctionRef<void(int64_t, int64_t, int)> body;
   std::atomic<int64_t> next{0};
   std::exception_ptr error;
   std::mutex error_mutex;
 
-  void work() {
+  void work(int worker) {
     try {
       for (int64_t part; (part = next.fetch_add(1)) < parts;) {
-        body(part * grain, std::min(count, (part + 1) * grain));
+        body(part * grain, std::min(count, (part + 1) * grain), worker);
       }
     } catch (...) {
       const std::lock_guard lock(error_mutex);
@@ -69,13 +72,16 @@ struct Job {
 };
 
 // A thread that works on one job after the other. It ends with the process.
-class Helper {
+class HelpersAwake::Helper {
  public:
+  Helper* next = nullptr;  // in a list of them
+
   void set_awake(bool awake) { awake_.store(awake, std::memory_order_relaxed); }
 
   // To be waited for before the next one.
-  void give(Job& job) {
+  void give(Job& job, int worker) {
     job_ = &job;
+    worker_ = worker;
     given_.fetch_add(1, std::memory_order_release);
     given_.notify_one();
   }
@@ -88,7 +94,7 @@ class Helper {
   void run() {
     for (uint32_t seen = 0;;) {
       seen = changed(given_, seen, awake_);
-      job_->work();
+      job_->work(worker_);
       done_.store(seen, std::memory_order_release);
       done_.notify_one();
     }
@@ -99,10 +105,11 @@ class Helper {
   std::atomic<uint32_t> done_{0};   // of them
   std::atomic<bool> awake_{true};   // waits for the next one awake
   Job* job_ = nullptr;
+  int worker_ = 0;
 };
 
 // Helpers without work. Never destroyed, since they may outlive everything else.
-class Pool {
+class HelpersAwake::Pool {
  public:
   static Pool& instance() {
     static std::once_flag once;
@@ -114,30 +121,28 @@ class Pool {
     return *current();
   }
 
-  // Fewer where there are no more threads to be had.
-  std::vector<Helper*> take(int count) {
-    std::vector<Helper*> taken;
+  // A list of so many. Fewer where there are no more threads to be had.
+  Helper* take(int count) {
+    Helper* taken = nullptr;
     const std::lock_guard lock(mutex_);
-    while (static_cast<int>(taken.size()) < count) {
-      if (!idle_.empty()) {
-        taken.push_back(idle_.back());
-        idle_.pop_back();
-        continue;
-      }
-      try {
-        auto helper = std::make_unique<Helper>();
-        std::thread([own = helper.get()] { own->run(); }).detach();
-        taken.push_back(helper.release());
-      } catch (const std::system_error&) {
-        break;
-      }
+    for (; count > 0; --count) {
+      Helper* helper = idle_;
+      if (helper != nullptr) idle_ = helper->next;
+      else if ((helper = started()) == nullptr) break;
+      helper->next = taken;
+      taken = helper;
     }
     return taken;
   }
 
-  void give_back(const std::vector<Helper*>& helpers) {
+  void give_back(Helper* helpers) {
     const std::lock_guard lock(mutex_);
-    idle_.insert(idle_.end(), helpers.begin(), helpers.end());
+    while (helpers != nullptr) {
+      Helper* const next = helpers->next;
+      helpers->next = idle_;
+      idle_ = helpers;
+      helpers = next;
+    }
   }
 
  private:
@@ -146,65 +151,57 @@ class Pool {
     return pool;
   }
 
+  static Helper* started() {
+    try {
+      auto helper = std::make_unique<Helper>();
+      std::thread([own = helper.get()] { own->run(); }).detach();
+      return helper.release();
+    } catch (const std::system_error&) {
+      return nullptr;
+    }
+  }
+
   std::mutex mutex_;
-  std::vector<Helper*> idle_;
+  Helper* idle_ = nullptr;  // a list
 };
-
-}  // namespace
-
-// The helpers of one thread.
-class Crew {
- public:
-  explicit Crew(int helpers) : helpers_(Pool::instance().take(helpers)) {
-    for (Helper* helper : helpers_) helper->set_awake(true);
-  }
-  ~Crew() {
-    for (Helper* helper : helpers_) helper->set_awake(false);
-    Pool::instance().give_back(helpers_);
-  }
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-
-  bool is_busy() const { return busy_; }
-
-  void run(Job& job, int helpers) {
-    const auto used = std::min(static_cast<size_t>(helpers), helpers_.size());
-    busy_ = true;
-    for (size_t i = 0; i < used; ++i) helpers_[i]->give(job);
-    job.work();
-    for (size_t i = 0; i < used; ++i) helpers_[i]->wait();
-    busy_ = false;
-  }
-
- private:
-  std::vector<Helper*> helpers_;
-  bool busy_ = false;
-};
-
-namespace {
-
-thread_local Crew* own_crew = nullptr;
-
-}  // namespace
 
 HelpersAwake::HelpersAwake(int threads)
-    : before_(own_crew), crew_(threads > 1 ? std::make_unique<Crew>(threads - 1) : nullptr) {
-  own_crew = crew_.get();
+    : before_(own_helpers), helpers_(threads > 1 ? Pool::instance().take(threads - 1) : nullptr) {
+  for (Helper* helper = helpers_; helper != nullptr; helper = helper->next) helper->set_awake(true);
+  own_helpers = helpers_ != nullptr ? this : nullptr;
 }
 
-HelpersAwake::~HelpersAwake() { own_crew = before_; }
+HelpersAwake::~HelpersAwake() {
+  own_helpers = before_;
+  if (helpers_ == nullptr) return;
+  for (Helper* helper = helpers_; helper != nullptr; helper = helper->next) {
+    helper->set_awake(false);
+  }
+  Pool::instance().give_back(helpers_);
+}
+
+void HelpersAwake::run(Job& job, int helpers) {
+  busy_ = true;
+  int worker = 0;
+  for (Helper* helper = helpers_; helper != nullptr && worker < helpers; helper = helper->next) {
+    helper->give(job, ++worker);
+  }
+  job.work(0);
+  for (Helper* helper = helpers_; worker > 0; helper = helper->next, --worker) helper->wait();
+  busy_ = false;
+}
 
 void parallel_for(int64_t count, int64_t grain, int threads,
-                  const std::function<void(int64_t, int64_t)>& body) {
+                  FunctionRef<void(int64_t, int64_t, int)> body) {
   const int64_t parts = (count + grain - 1) / grain;
   const int workers = static_cast<int>(std::min<int64_t>(threads, parts));
   if (workers <= 1) {
-    if (count > 0) body(0, count);
+    if (count > 0) body(0, count, 0);
     return;
   }
-  Job job{count, grain, parts, body, {}, {}, {}};
-  if (own_crew != nullptr && !own_crew->is_busy()) own_crew->run(job, workers - 1);
-  else Crew(workers - 1).run(job, workers - 1);
+  HelpersAwake::Job job{count, grain, parts, body, {}, {}, {}};
+  if (own_helpers != nullptr && !own_helpers->busy_) own_helpers->run(job, workers - 1);
+  else HelpersAwake(workers).run(job, workers - 1);
   if (job.error) std::rethrow_exception(job.error);
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,6 +91,20 @@ class Tensor {
  private:
   TensorType type_;
   std::shared_ptr<void> data_;
+};
+
+// A dense row-major array in somebody else's memory: what a caller gives to a run, or wants filled
+// by it. Both the shape and the elements are the caller's, and stay where they are meanwhile.
+struct TensorView {
+  DType dtype = DType::f32;
+  std::span<const int64_t> shape;
+  void* elements = nullptr;  // of an input they are only read
+
+  TensorType type() const { return {dtype, Shape(shape.begin(), shape.end())}; }
+  bool is_of(const TensorType& type) const {
+    return dtype == type.dtype &&
+           std::equal(shape.begin(), shape.end(), type.shape.begin(), type.shape.end());
+  }
 };
 
 // Bytes one tensor may have: half of the machine's memory unless set.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "device/device.h"
@@ -28,9 +29,13 @@ class Kernel {
   // The same into memory that is there: tensors of the outputs' types, which share nothing with the
   // inputs or with each other.
   void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, int threads) const;
+  // The same on plain memory, null for inputs that are weights. `work` is memory of its own, of
+  // work_bytes(threads), aligned as what begins in an arena. Allocates nothing.
+  void run_on(std::span<const void* const> inputs, std::span<void* const> outputs, std::byte* work,
+              int threads) const;
+  int64_t work_bytes(int threads) const;
 
   const Policy& policy() const { return policy_; }
-  const std::shared_ptr<const Workload>& workload() const { return workload_; }
 
   // How often a loaded index was out of range, so that the reference ran instead to say which.
   int64_t fallbacks() const { return fallbacks_; }
@@ -60,12 +65,23 @@ class Kernel {
   // Runs a stage that only lays out weights; what it makes is a constant from then on.
   void lay_out(size_t stage);
 
-  // `inputs` with the weights where they are left out.
-  std::vector<Tensor> with_weights(std::vector<Tensor> inputs) const;
-  // The tensors of all values, those that are known filled in.
-  std::vector<Tensor> values(const std::vector<Tensor>& inputs) const;
+  // Where the elements of a value are when it runs.
+  struct Memory {
+    enum class In : uint8_t { nothing, input, output, constant, work };
+    In in = In::nothing;
+    int64_t at = 0;  // which input or output, or where in the work memory
+  };
+  // Finds the memory of every value that a step reads or writes.
+  void place_values();
+  // Weights that are laid out anew in the steps, and not read any more as they were.
+  void drop_unread_weights();
+  const void* memory_of(int value, std::span<const void* const> inputs,
+                        std::span<void* const> outputs, std::byte* work) const;
   // False if a loaded index was out of range.
-  bool run_steps(std::vector<Tensor>& values, int threads) const;
+  bool run_steps(std::span<const void* const> inputs, std::span<void* const> outputs,
+                 std::byte* work, int threads) const;
+  void run_reference(std::span<const void* const> inputs, std::span<void* const> outputs,
+                     int threads) const;
 
   std::shared_ptr<const Workload> workload_;
   Policy policy_;
@@ -73,6 +89,10 @@ class Kernel {
   Workload scheduled_;  // the same computation, as the steps do it
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Tensor> weights_;
+  bool flush_denormals_ = true;
+  std::vector<Memory> memory_;  // of each scheduled value
+  int64_t values_bytes_ = 0;    // of the work memory, for the list of values and for those in it
+  int64_t step_bytes_ = 0;      // and behind them, for each thread
   mutable std::atomic<int64_t> fallbacks_{0};
 };
 

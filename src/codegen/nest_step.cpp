@@ -35,19 +35,31 @@ class NestStep : public Kernel::Step {
   }
 
   bool run(const StepRun& run) const override {
-    std::vector<void*> buffers;
-    for (const NestBuffer& buffer : nest_.buffers) {
-      buffers.push_back(buffer.row ? nullptr : run.values[static_cast<size_t>(buffer.value)]);
-    }
     std::atomic<int> failed = 0;
-    const bool past_caches = streams_ && is_aligned(buffers);
+    const bool past_caches = streams_ && is_aligned(run);
     auto* const function = (streams_ && !past_caches ? plain_ : code_)->as<NestFunction>();
-    share_work(run, nest_.points(), grain_, nest_.row_bytes(),
-               [&](int64_t first, int64_t last, void* rows) {
+    share_work(run, nest_.points(), grain_, work_bytes(),
+               [&](int64_t first, int64_t last, std::byte* work) {
+                 auto* const buffers = reinterpret_cast<void**>(work);
+                 for (size_t i = 0; i < nest_.buffers.size(); ++i) {
+                   const NestBuffer& buffer = nest_.buffers[i];
+                   buffers[i] =
+                       buffer.row ? nullptr : run.values[static_cast<size_t>(buffer.value)];
+                 }
                  const int64_t range[] = {first, last};
-                 if (function(buffers.data(), range, rows) != 0) failed = 1;
+                 if (function(buffers, range, work + table_bytes()) != 0) failed = 1;
                });
     return failed == 0;
+  }
+
+  int64_t work_bytes() const override { return table_bytes() + aligned_work(nest_.row_bytes()); }
+
+  std::vector<int> values() const override {
+    std::vector<int> values;
+    for (const NestBuffer& buffer : nest_.buffers) {
+      if (!buffer.row) values.push_back(buffer.value);
+    }
+    return values;
   }
 
   std::string text() const override { return to_string(nest_); }
@@ -62,14 +74,21 @@ class NestStep : public Kernel::Step {
                    [&](llvm::Module& module) { emit_nest(module, nest, device_); });
   }
 
+  // The list of buffers comes first in a thread's memory, then its rows.
+  int64_t table_bytes() const {
+    return aligned_work(static_cast<int64_t>(nest_.buffers.size() * sizeof(void*)));
+  }
+
   // Stores past the caches need whole registers' alignment, which memory from outside need not
   // have.
-  bool is_aligned(const std::vector<void*>& buffers) const {
+  bool is_aligned(const StepRun& run) const {
     for (const Loop& loop : nest_.loops) {
       if (!loop.policy.streaming) continue;
       for (const NestStore& store : loop.stores) {
+        const NestBuffer& buffer = nest_.buffers[static_cast<size_t>(store.buffer)];
+        if (buffer.row) continue;
         const auto address =
-            reinterpret_cast<uintptr_t>(buffers[static_cast<size_t>(store.buffer)]);
+            reinterpret_cast<uintptr_t>(run.values[static_cast<size_t>(buffer.value)]);
         if (address % static_cast<uintptr_t>(device_.vector_bytes) != 0) return false;
       }
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 
@@ -77,18 +78,23 @@ class ProductStep : public Kernel::Step {
       row_parts = std::min(tiles_.count, ceil_div(run.threads, shape_.outer * blocks));
     }
     const int64_t tasks = shape_.outer * blocks * row_parts;
-    share_work(run, tasks, ceil_div(tasks, run.threads), scratch_bytes(),
-               [&](int64_t first, int64_t last, void* scratch) {
+    share_work(run, tasks, ceil_div(tasks, run.threads), work_bytes(),
+               [&](int64_t first, int64_t last, std::byte* work) {
                  for (int64_t task = first; task < last; ++task) {
                    const int64_t part = task % row_parts;
                    const int64_t block = task / row_parts % blocks;
                    run_block(
                        run, task / row_parts / blocks, block,
                        {tiles_.count * part / row_parts, tiles_.count * (part + 1) / row_parts},
-                       static_cast<std::byte*>(scratch));
+                       work);
                  }
                });
     return true;
+  }
+
+  int64_t work_bytes() const override {
+    const int64_t sums = tile_.split ? shape_.rows * policy_.columns * bytes_ : 0;
+    return table_bytes() + aligned_work(packed_bytes() + sums);
   }
 
   std::vector<Part> parts() const override {
@@ -109,6 +115,17 @@ class ProductStep : public Kernel::Step {
     add(codes_, false);
     add(streaming_codes_, true);
     return parts;
+  }
+
+  std::vector<int> values() const override {
+    std::vector<int> values{workload_.storage(stage_.outputs[0])};
+    if (shape_.left == Side::direct) values.push_back(workload_.storage(left_.value));
+    if (shape_.right == Side::direct) values.push_back(right_.value);
+    for (const Source& operand : operands_) values.push_back(operand.value);
+    for (const NestBuffer& buffer : packing_.buffers) {
+      if (buffer.value >= 0) values.push_back(buffer.value);
+    }
+    return values;
   }
 
   std::string text() const override {
@@ -358,50 +375,44 @@ class ProductStep : public Kernel::Step {
   int64_t packed_bytes() const {
     return shape_.right == Side::packed ? (policy_.depth * pitch_ + kSlack) * bytes_ : 0;
   }
-  int64_t scratch_bytes() const {
-    const int64_t sums = tile_.split ? shape_.rows * policy_.columns * bytes_ : 0;
-    return packed_bytes() + sums;
+  int64_t table_bytes() const {
+    return aligned_work(static_cast<int64_t>(packing_.buffers.size() * sizeof(void*)));
   }
 
-  Shape outer_position(int64_t outer) const {
-    Shape position(c_.outer.size());
-    for (size_t i = position.size(); i-- > 0;) {
-      position[i] = outer % extents_[c_.outer[i]];
+  // The outer axes' positions times their steps, summed.
+  int64_t along_outer(int64_t outer, const std::vector<int64_t>& steps) const {
+    int64_t sum = 0;
+    for (size_t i = c_.outer.size(); i-- > 0;) {
+      sum += outer % extents_[c_.outer[i]] * steps[i];
       outer /= extents_[c_.outer[i]];
     }
-    return position;
-  }
-
-  static int64_t dot(const Shape& a, const std::vector<int64_t>& b) {
-    int64_t sum = 0;
-    for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
     return sum;
   }
 
-  static const std::byte* start_of(const Source& source, const StepRun& run, const Shape& at) {
+  const std::byte* start_of(const Source& source, const StepRun& run, int64_t outer) const {
     return static_cast<const std::byte*>(run.values[static_cast<size_t>(source.value)]) +
-           (source.load.base + dot(at, source.load.outer_strides)) * source.bytes;
+           (source.load.base + along_outer(outer, source.load.outer_strides)) * source.bytes;
   }
-  const std::byte* start_of_left(const StepRun& run, const Shape& at) const {
+  const std::byte* start_of_left(const StepRun& run, int64_t outer) const {
     const auto value = static_cast<size_t>(workload_.storage(left_.value));
     return static_cast<const std::byte*>(run.values[value]) +
-           (left_.base + dot(at, left_.outer_strides)) * left_bytes_;
+           (left_.base + along_outer(outer, left_.outer_strides)) * left_bytes_;
   }
 
   void pack_block(const StepRun& run, int64_t outer, int64_t depth, int64_t depth_count,
-                  int64_t column, int64_t column_count, std::byte* packed) const {
-    std::vector<void*> buffers;
-    for (const NestBuffer& buffer : packing_.buffers) {
+                  int64_t column, int64_t column_count, void** buffers, std::byte* packed) const {
+    for (size_t i = 0; i < packing_.buffers.size(); ++i) {
+      const int value = packing_.buffers[i].value;
       // The nest counts from the beginning of the whole, the block begins here.
-      if (buffer.value < 0) buffers.push_back(packed - (depth * pitch_ + column) * bytes_);
-      else buffers.push_back(run.values[static_cast<size_t>(buffer.value)]);
+      buffers[i] = value < 0 ? packed - (depth * pitch_ + column) * bytes_
+                             : run.values[static_cast<size_t>(value)];
     }
     const int64_t windows = shape_.depth / shape_.depth_step;
     const int64_t range[] = {outer * windows + depth / shape_.depth_step,
                              outer * windows + (depth + depth_count) / shape_.depth_step,
                              column / shape_.column_step,
                              (column + column_count) / shape_.column_step};
-    packing_code_->as<NestFunction>()(buffers.data(), range, nullptr);
+    packing_code_->as<NestFunction>()(buffers, range, nullptr);
   }
 
   // What a tile of columns from `first` on fetches for later. `next` is the next matrix.
@@ -425,8 +436,10 @@ class ProductStep : public Kernel::Step {
   }
 
   void run_block(const StepRun& run, int64_t outer, int64_t block, RowRange rows,
-                 std::byte* scratch) const {
-    const Shape at = outer_position(outer);
+                 std::byte* work) const {
+    // A thread's memory: the list of what is packed, the packed block, sums.
+    std::byte* const packed = work + table_bytes();
+    std::byte* const sums = packed + packed_bytes();
     const int64_t column = block * policy_.columns;
     const int64_t columns = std::min(policy_.columns, shape_.columns - column);
     TileCall call{};
@@ -437,19 +450,20 @@ class ProductStep : public Kernel::Step {
     call.right_depth = shape_.right == Side::fixed    ? width_
                        : shape_.right == Side::direct ? right_.load.depth_stride
                                                       : pitch_;
-    const std::byte* left =
-        shape_.left == Side::direct
-            ? start_of_left(run, at)
-            : fixed_left_.raw() + dot(at, fixed_left_steps_) * shape_.rows * shape_.depth * bytes_;
+    const std::byte* left = shape_.left == Side::direct
+                                ? start_of_left(run, outer)
+                                : fixed_left_.raw() + along_outer(outer, fixed_left_steps_) *
+                                                          shape_.rows * shape_.depth * bytes_;
     const std::byte* right =
-        shape_.right == Side::direct ? start_of(right_, run, at) + column * bytes_
+        shape_.right == Side::direct ? start_of(right_, run, outer) + column * bytes_
         : shape_.right == Side::fixed
-            ? fixed_right_.raw() +
-                  (dot(at, fixed_right_steps_) * fixed_right_size_ + column * shape_.depth) * bytes_
-            : scratch;
+            ? fixed_right_.raw() + (along_outer(outer, fixed_right_steps_) * fixed_right_size_ +
+                                    column * shape_.depth) *
+                                       bytes_
+            : packed;
     const std::byte* next_right = nullptr;
     if (shape_.right == Side::direct) {
-      next_right = start_of(right_, run, outer_position(std::min(outer + 1, shape_.outer - 1)));
+      next_right = start_of(right_, run, std::min(outer + 1, shape_.outer - 1));
     }
     const int64_t out_bytes = info(tile_.out_dtype).bytes;
     auto* out = static_cast<std::byte*>(
@@ -458,11 +472,11 @@ class ProductStep : public Kernel::Step {
     const bool aligned =
         reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(device_.vector_bytes) == 0;
     const Codes& codes = aligned && streams() ? streaming_codes_ : codes_;
-    std::byte* sums = scratch + packed_bytes();
-    std::vector<const std::byte*> operands;
-    for (const Source& operand : operands_) {
-      operands.push_back(start_of(operand, run, at) +
-                         column * operand.load.column_stride * operand.bytes);
+    std::array<const std::byte*, kMostProductOperands> operands;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const Source& operand = operands_[i];
+      operands[i] =
+          start_of(operand, run, outer) + column * operand.load.column_stride * operand.bytes;
     }
 
     for (int64_t depth = 0; depth < shape_.depth; depth += policy_.depth) {
@@ -472,7 +486,8 @@ class ProductStep : public Kernel::Step {
       call.piece = shape_.depth_step;
       call.pieces = pieces_.data() + depth / shape_.depth_step;
       if (shape_.right == Side::packed) {
-        pack_block(run, outer, depth, call.depth, column, columns, scratch);
+        pack_block(run, outer, depth, call.depth, column, columns, reinterpret_cast<void**>(work),
+                   packed);
       }
       const auto run_tile = [&](int64_t tile, int64_t first, int vectors, int64_t partial) {
         const int64_t row = tiles_.first(tile);

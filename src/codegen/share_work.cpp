@@ -1,7 +1,5 @@
-#include <new>
 #include <optional>
 
-#include "base/memory.h"
 #include "base/parallel.h"
 #include "codegen/step.h"
 
@@ -44,24 +42,15 @@ void finish_streaming_stores() {
 
 }  // namespace
 
-void share_work(const StepRun& run, int64_t count, int64_t grain, int64_t scratch_bytes,
-                const std::function<void(int64_t, int64_t, void*)>& body) {
-  const auto part = [&](int64_t first, int64_t last) {
-    std::shared_ptr<void> scratch;
-    if (scratch_bytes > 0) {
-      scratch = allocate(static_cast<size_t>(scratch_bytes));
-      if (!scratch) throw std::bad_alloc();
-    }
+void share_work(const StepRun& run, int64_t count, int64_t grain, int64_t work_bytes,
+                FunctionRef<void(int64_t, int64_t, std::byte*)> body) {
+  const auto part = [&](int64_t first, int64_t last, int worker) {
     std::optional<FlushDenormals> flush;
     if (run.flush_denormals) flush.emplace();
-    body(first, last, scratch.get());
+    body(first, last, run.work + worker * work_bytes);
     finish_streaming_stores();
   };
-  if (run.threads <= 1 || count <= grain) {
-    if (count > 0) part(0, count);
-  } else {
-    parallel_for(count, grain, run.threads, part);
-  }
+  parallel_for(count, grain, run.threads, part);
 }
 
 }  // namespace aoe

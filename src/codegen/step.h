@@ -1,15 +1,16 @@
 #pragma once
 
-#include <functional>
-
+#include "base/function_ref.h"
 #include "codegen/jit.h"
 #include "codegen/kernel.h"
 
 namespace aoe {
 
-// What a step finds when it runs: the memory of every value, and how to share work.
+// What a step finds when it runs: the memory of every value, memory of its own, and how to share
+// work.
 struct StepRun {
-  std::vector<void*> values;  // by number; a view is the value it looks at
+  void* const* values;  // by number; a view is the value it looks at
+  std::byte* work;      // `threads` times what the step asks for
   int threads = 1;
   bool flush_denormals = true;
 };
@@ -19,6 +20,10 @@ class Kernel::Step {
   virtual ~Step() = default;
   // False if a loaded index was out of range.
   virtual bool run(const StepRun& run) const = 0;
+  // Memory that each thread needs while it runs, a multiple of kWorkAlignment.
+  virtual int64_t work_bytes() const = 0;
+  // The values whose memory it reads or writes, views as what they look at.
+  virtual std::vector<int> values() const = 0;
   virtual std::string text() const = 0;
 
   // A function that it calls, and how it is made.
@@ -33,9 +38,15 @@ class Kernel::Step {
 Workload with_weights_only(const Workload& workload, const std::vector<Tensor>& weights,
                            std::vector<Tensor>& inputs);
 
-// Calls `body(first, last)` on parts of [0, count), on threads of which each has `scratch_bytes` of
-// memory of its own.
-void share_work(const StepRun& run, int64_t count, int64_t grain, int64_t scratch_bytes,
-                const std::function<void(int64_t, int64_t, void*)>& body);
+// What memory of a thread's own begins at: no two threads write to one cache line.
+inline constexpr int64_t kWorkAlignment = 64;
+inline int64_t aligned_work(int64_t bytes) {
+  return (bytes + kWorkAlignment - 1) / kWorkAlignment * kWorkAlignment;
+}
+
+// Calls `body(first, last, work)` on parts of [0, count), on threads of which each has `work_bytes`
+// of the run's memory to itself.
+void share_work(const StepRun& run, int64_t count, int64_t grain, int64_t work_bytes,
+                FunctionRef<void(int64_t, int64_t, std::byte*)> body);
 
 }  // namespace aoe

@@ -115,7 +115,7 @@ class StageRun {
     grain = ceil_div(grain, row) * row;
     if (points < kParallelWork / cost) threads = 1;
     parallel_for(points, grain, threads,
-                 [&](int64_t first, int64_t last) { run_range(first, last, outputs); });
+                 [&](int64_t first, int64_t last, int) { run_range(first, last, outputs); });
   }
 
  private:

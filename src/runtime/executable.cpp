@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/parallel.h"
 #include "graph/simplify.h"
@@ -80,7 +81,7 @@ Executable::Executable(Graph graph, Engine engine)
   }
   // Compiling is most of the time that loading takes.
   parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
-               [&](int64_t first, int64_t last) {
+               [&](int64_t first, int64_t last, int) {
                  for (int64_t i = first; i < last; ++i) {
                    Step& step = steps_[static_cast<size_t>(i)];
                    if (step.late || step.runner.host) continue;
@@ -136,6 +137,50 @@ std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
   std::vector<Value> outputs;
   for (const int id : graph_.outputs) outputs.push_back(slots[static_cast<size_t>(id)]);
   return outputs;
+}
+
+namespace {
+
+// A tensor over a caller's elements, or a copy of them where their addresses suit no element.
+Tensor tensor_over(const TensorView& view, const std::string& name) {
+  TensorType type = view.type();
+  require(view.elements != nullptr || type.count() == 0, "input '{}' is given without its elements",
+          name);
+  const auto width = static_cast<uintptr_t>(info(view.dtype).bytes);
+  if (reinterpret_cast<uintptr_t>(view.elements) % width == 0) {
+    return Tensor::over(std::move(type), view.elements, nullptr);
+  }
+  Tensor copy(std::move(type));
+  std::memcpy(copy.raw(), view.elements, static_cast<size_t>(copy.bytes()));
+  return copy;
+}
+
+}  // namespace
+
+void Executable::run_into(std::span<const TensorView> inputs,
+                          std::span<const TensorView> outputs) const {
+  const auto check = [&](size_t i, const ValueType& type) {
+    if (type.is_static() && type.dtype != DType::string && outputs[i].is_of(type.tensor())) return;
+    fail("output '{}' is {}, memory is given for {}", graph_.output_names[i], to_string(type),
+         to_string(outputs[i].type()));
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ValueType& type = graph_.value(graph_.outputs[i]).type;
+    if (type.is_static()) check(i, type);
+  }
+  std::vector<Value> values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values.emplace_back(tensor_over(inputs[i], graph_.value(graph_.inputs[i]).name));
+  }
+  const std::vector<Value> results = run(values);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    check(i, results[i].type());
+    const Tensor& made = results[i].tensor();
+    if (made.bytes() == 0) continue;
+    require(outputs[i].elements != nullptr, "output '{}' is asked for without memory for it",
+            graph_.output_names[i]);
+    std::memcpy(outputs[i].elements, made.raw(), static_cast<size_t>(made.bytes()));
+  }
 }
 
 std::vector<Value> Executable::run_step(const Step& step, const std::vector<Value>& slots) const {

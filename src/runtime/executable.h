@@ -57,6 +57,8 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
 
   std::vector<Value> run(const std::vector<Value>& inputs) const;
+  // Inputs of the types that it was made for, in memory; outputs of the types that they have.
+  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
 
   const Graph& graph() const { return graph_; }
 

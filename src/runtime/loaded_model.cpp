@@ -122,6 +122,20 @@ void check_feed(const Port& port, const Value& value, Symbols& symbols) {
   }
 }
 
+// Words for a message are only made where there is one: this is done at every run.
+void check_view(const Port& port, const TensorView& view, Symbols& symbols) {
+  if (port.type.kind != ValueType::Kind::tensor || port.type.dtype == DType::string) {
+    fail("input '{}' is {}, which has no place in a caller's memory", port.name, port.describe());
+  }
+  if ((port.type.dtype && *port.type.dtype != view.dtype) ||
+      (port.dims && port.dims->size() != view.shape.size())) {
+    fail("input '{}' is {}, {} is given", port.name, port.describe(), to_string(view.type()));
+  }
+  for (size_t i = 0; port.dims && i < port.dims->size(); ++i) {
+    symbols.bind((*port.dims)[i], view.shape[i], port.name, i);
+  }
+}
+
 }  // namespace
 
 std::string Port::describe() const {
@@ -158,15 +172,16 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
   }
   // What does not depend on open dimensions is done once, so that all shapes share its weights.
   simplify(graph);
-  runner_ = std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)),
-                                          engine_of(options));
-  std::vector<ValueType> types;
-  for (const Port& port : inputs_) {
+  const bool fixed = std::all_of(inputs_.begin(), inputs_.end(),
+                                 [](const Port& port) { return port.type.is_static(); });
+  if (!fixed) {
     // What is still open is known at the first run.
-    if (!port.type.is_static()) return;
-    types.push_back(port.type);
+    runner_ = std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)),
+                                            engine_of(options));
+    return;
   }
-  const Graph& prepared = runner_->prepare(types)->graph();
+  only_ = std::make_shared<const Executable>(std::move(graph), engine_of(options));
+  const Graph& prepared = only_->graph();
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const GraphValue& value = prepared.value(prepared.outputs[i]);
     check_declared(outputs_[i], value.type);
@@ -194,9 +209,28 @@ std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) c
     values.push_back(given ? found->second : Value());
     check_feed(port, values.back(), symbols);
   }
-  std::vector<Value> results = runner_->run(values);
+  std::vector<Value> results = only_ ? only_->run(values) : runner_->run(values);
   for (size_t i = 0; i < results.size(); ++i) check_declared(outputs_[i], results[i].type());
   return results;
+}
+
+void LoadedModel::run_into(std::span<const TensorView> inputs,
+                           std::span<const TensorView> outputs) const {
+  const auto check_count = [](const char* what, const std::vector<Port>& ports, size_t given) {
+    if (ports.size() == given) return;
+    fail("the model has {} {}s ({}), {} are given", ports.size(), what, names_of(ports), given);
+  };
+  check_count("input", inputs_, inputs.size());
+  check_count("output", outputs_, outputs.size());
+  Symbols symbols;
+  for (size_t i = 0; i < inputs.size(); ++i) check_view(inputs_[i], inputs[i], symbols);
+  if (only_) return only_->run_into(inputs, outputs);
+  std::vector<ValueType> types;
+  for (const TensorView& input : inputs) {
+    types.emplace_back(input.type());
+    element_count(*types.back().shape);
+  }
+  runner_->prepare(types)->run_into(inputs, outputs);
 }
 
 }  // namespace aoe

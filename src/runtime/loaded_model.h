@@ -44,12 +44,18 @@ class LoadedModel {
   // By input name; every input must be there, and nothing else. Outputs in the order of outputs().
   std::vector<Value> run(const std::map<std::string, Value>& feeds) const;
 
+  // The same on the caller's memory, in the order of inputs() and outputs(). `outputs` must have
+  // the types that the model gives them, and share nothing with `inputs` or each other. Strings and
+  // sequences have no place in such memory.
+  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
+
  private:
   LoadedModel(Graph graph, const LoadOptions& options);
 
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
-  std::shared_ptr<GraphRunner> runner_;
+  std::shared_ptr<const Executable> only_;  // where the inputs' types are all fixed
+  std::shared_ptr<GraphRunner> runner_;     // where they are not
 };
 
 }  // namespace aoe

@@ -15,7 +15,7 @@ namespace {
 // How often each of `count` positions was met.
 std::vector<int> met(int64_t count, int64_t grain, int threads) {
   std::vector<std::atomic<int>> times(static_cast<size_t>(count));
-  parallel_for(count, grain, threads, [&](int64_t first, int64_t last) {
+  parallel_for(count, grain, threads, [&](int64_t first, int64_t last, int) {
     for (int64_t i = first; i < last; ++i) ++times[static_cast<size_t>(i)];
   });
   return {times.begin(), times.end()};
@@ -39,18 +39,31 @@ TEST(ParallelFor, UsesOtherThreads) {
   const HelpersAwake awake(2);
   std::atomic<int> inside{0};
   // Each part waits for the other one: alone a thread would wait forever.
-  parallel_for(2, 1, 2, [&](int64_t, int64_t) {
+  parallel_for(2, 1, 2, [&](int64_t, int64_t, int) {
     ++inside;
     while (inside < 2) std::this_thread::yield();
   });
   EXPECT_EQ(inside, 2);
 }
 
+TEST(ParallelFor, NumbersItsWorkers) {
+  constexpr int kThreads = 3;
+  const HelpersAwake awake(kThreads);
+  std::atomic<int> inside[kThreads] = {};
+  std::atomic<int> shared{0};
+  parallel_for(1000, 1, kThreads, [&](int64_t, int64_t, int worker) {
+    ASSERT_TRUE(worker >= 0 && worker < kThreads);
+    if (inside[worker]++ != 0) ++shared;
+    --inside[worker];
+  });
+  EXPECT_EQ(shared, 0);
+}
+
 TEST(ParallelFor, ThrowsWhatAPartThrew) {
   const HelpersAwake awake(3);
   for (int64_t bad = 0; bad < 8; ++bad) {
     EXPECT_THROW(parallel_for(8, 1, 3,
-                              [&](int64_t first, int64_t) {
+                              [&](int64_t first, int64_t, int) {
                                 if (first == bad) throw std::runtime_error("bad");
                               }),
                  std::runtime_error);
@@ -65,8 +78,8 @@ TEST(ParallelFor, MayBeNestedAndCalledByManyAtOnce) {
     callers.emplace_back([&] {
       const HelpersAwake awake(2);
       for (int again = 0; again < 100; ++again) {
-        parallel_for(4, 1, 2, [&](int64_t, int64_t) {
-          parallel_for(8, 1, 2, [&](int64_t first, int64_t last) { sum += last - first; });
+        parallel_for(4, 1, 2, [&](int64_t, int64_t, int) {
+          parallel_for(8, 1, 2, [&](int64_t first, int64_t last, int) { sum += last - first; });
         });
       }
     });
