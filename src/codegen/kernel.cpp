@@ -9,6 +9,7 @@
 #include "codegen/nest_step.h"
 #include "codegen/product_step.h"
 #include "codegen/step.h"
+#include "codegen/winograd_step.h"
 #include "expr/rewrite.h"
 #include "plan/arena.h"
 #include "policy/validate.h"
@@ -78,7 +79,13 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device
       steps_.push_back(
           nest_step(decided(std::move(*nest), std::get<NestPolicy>(policy_.items[i])), device));
     } else {
-      const size_t stage = std::get<ProductItem>(items[i]).stage;
+      const auto& [stage, shape, side] = std::get<ProductItem>(items[i]);
+      if (side != 0) {
+        steps_.push_back(winograd_step(scheduled_, scheduled_.stages[stage], side,
+                                       std::get<ProductPolicy>(policy_.items[i]), device,
+                                       weights_));
+        continue;
+      }
       steps_.push_back(product_step(scheduled_, scheduled_.stages[stage],
                                     std::get<ProductPolicy>(policy_.items[i]), device, weights_));
     }

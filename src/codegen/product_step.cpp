@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "codegen/fixed_side.h"
 #include "codegen/jit.h"
 #include "codegen/nest_emitter.h"
 #include "codegen/tile.h"
@@ -183,34 +184,18 @@ class ProductStep : public Kernel::Step {
   Tensor evaluated(const Expr& side, const std::vector<size_t>& first,
                    const std::vector<size_t>& second, std::vector<int64_t>& outer_steps,
                    const std::vector<Tensor>& weights) const {
-    std::vector<Tensor> inputs;
-    Workload only = with_weights_only(workload_, weights, inputs);
-    Stage copy;
-    std::vector<Expr> to(extents_.size(), Expr::integer(DType::i64, 0));
-    const auto add = [&](size_t axis) {
-      to[axis] = Expr::axis(static_cast<int64_t>(copy.axes.size()));
-      copy.axes.push_back(extents_[axis]);
-    };
+    std::vector<size_t> axes;
     outer_steps.assign(c_.outer.size(), 0);
-    for (size_t i = 0; i < c_.outer.size(); ++i) {
-      if (depends_on_axis(side, static_cast<int64_t>(c_.outer[i]))) add(c_.outer[i]);
-    }
-    const int64_t matrices = element_count(copy.axes);
-    int64_t step = matrices;
-    for (size_t i = 0; i < c_.outer.size(); ++i) {
+    int64_t step = 1;
+    for (size_t i = c_.outer.size(); i-- > 0;) {
       if (!depends_on_axis(side, static_cast<int64_t>(c_.outer[i]))) continue;
-      step /= extents_[c_.outer[i]];
+      axes.insert(axes.begin(), c_.outer[i]);
       outer_steps[i] = step;
+      step *= extents_[c_.outer[i]];
     }
-    for (const size_t axis : first) add(axis);
-    for (const size_t axis : second) add(axis);
-    copy.results = {with_axes(side, to)};
-    only.values.push_back({.type = {shape_.dtype, copy.axes}, .view_of = -1, .constant = {}});
-    copy.outputs = {static_cast<int>(only.values.size()) - 1};
-    only.outputs = copy.outputs;
-    only.stages = {std::move(copy)};
-    return Kernel(std::make_shared<const Workload>(std::move(only)), device_)
-        .run(inputs, device_.cores)[0];
+    axes.insert(axes.end(), first.begin(), first.end());
+    axes.insert(axes.end(), second.begin(), second.end());
+    return evaluated_side(workload_, stage_, side, axes, device_, weights);
   }
 
   void pack_left(const std::vector<Tensor>& weights) {

@@ -179,7 +179,9 @@ bool has_loaded_index(const Expr& expr) {
 
 class Preparation {
  public:
-  Preparation(const Workload& workload, const std::vector<bool>& may) : from_(workload), may_(may) {
+  Preparation(const Workload& workload, const std::vector<bool>& may,
+              const std::vector<bool>& as_they_are)
+      : from_(workload), may_(may), as_they_are_(as_they_are) {
     result_.workload = workload;
     result_.workload.stages.clear();
   }
@@ -187,6 +189,10 @@ class Preparation {
   Prepared prepare() {
     for (current_ = 0; current_ < from_.stages.size(); ++current_) {
       const Stage& stage = from_.stages[current_];
+      if (as_they_are_[current_]) {
+        add(stage, true);
+        continue;
+      }
       if (!may_[current_] || (!add_contraction(stage) && !add_reordered(stage))) {
         add(with_weights_along_vectors(stage), false);
       }
@@ -510,14 +516,16 @@ class Preparation {
 
   const Workload& from_;
   const std::vector<bool>& may_;
+  const std::vector<bool>& as_they_are_;
   size_t current_ = 0;
   Prepared result_;
 };
 
 }  // namespace
 
-Prepared prepared(const Workload& workload, const std::vector<bool>& may) {
-  return Preparation(workload, may).prepare();
+Prepared prepared(const Workload& workload, const std::vector<bool>& may,
+                  const std::vector<bool>& as_they_are) {
+  return Preparation(workload, may, as_they_are).prepare();
 }
 
 }  // namespace aoe

@@ -72,13 +72,14 @@ bool is_fixed(const Workload& workload, const Expr& expr);
 // but is not seen row by row becomes a stage of its own. `contracts` says for each stage of the
 // result whether it is to run as products of matrices, `origins` which stage it comes from, `fixed`
 // whether it only lays out weights, and need run but once. `may` says which stages may run as
-// products.
+// products, `as_they_are` which are left alone.
 struct Prepared {
   Workload workload;
   std::vector<bool> contracts;
   std::vector<size_t> origins;
   std::vector<bool> fixed;
 };
-Prepared prepared(const Workload& workload, const std::vector<bool>& may);
+Prepared prepared(const Workload& workload, const std::vector<bool>& may,
+                  const std::vector<bool>& as_they_are);
 
 }  // namespace aoe

@@ -52,6 +52,7 @@ struct StagePolicy {
   Place place = Place::anywhere;
   bool product = true;  // a contraction runs as products of matrices; else as plain loops
   bool copied = true;   // what windows with steps see is copied first; else it is read as it lies
+  int winograd = 0;     // a convolution runs by Winograd's algorithm, on tiles of that side
   auto operator<=>(const StagePolicy&) const = default;
 };
 

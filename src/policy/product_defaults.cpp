@@ -102,6 +102,35 @@ ProductShape product_shape(const Workload& workload, const Stage& stage, const C
   return shape;
 }
 
+ProductShape product_shape(const Winograd& w, int side) {
+  const int64_t rows =
+      w.images * ceil_div(w.height, int64_t{side}) * ceil_div(w.width, int64_t{side});
+  ProductShape shape{1, rows, w.filters,    w.channels,  1,
+                     1, rows, Side::direct, Side::fixed, DType::f32};
+  shape.left_elements = rows * w.channels;
+  shape.transformed = true;
+  return shape;
+}
+
+ProductPolicy default_transformed(const ProductShape& shape, const Device& device) {
+  ProductPolicy policy;
+  policy.lanes = device.vector_bytes / info(shape.dtype).bytes;
+  // Whole blocks of columns; with 16 registers two vectors leave room for enough rows.
+  const int most = device.vector_registers >= 32 ? 4 : 2;
+  for (int vectors = most; vectors >= 1; --vectors) {
+    if (shape.columns % (int64_t{vectors} * policy.lanes) != 0) continue;
+    policy.vectors = vectors;
+    break;
+  }
+  const int free = device.vector_registers - policy.vectors - 2;
+  policy.rows = static_cast<int>(std::min<int64_t>(shape.rows, std::min(8, free / policy.vectors)));
+  policy.depth = shape.depth;
+  policy.columns = int64_t{policy.vectors} * policy.lanes;
+  policy.columns_first = true;
+  policy.prefetch = true;
+  return policy;
+}
+
 ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   ProductPolicy policy;
   const int bytes = info(shape.dtype).bytes;

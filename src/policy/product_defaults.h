@@ -3,6 +3,7 @@
 #include "device/device.h"
 #include "policy/contraction.h"
 #include "policy/policy.h"
+#include "policy/winograd.h"
 
 namespace aoe {
 
@@ -21,9 +22,15 @@ struct ProductShape {
   Side left, right;
   DType dtype;
   int64_t left_elements = 0;  // that one outer point reads
+  bool transformed = false;   // Winograd's: columns in blocks of a tile's width, all of the depth
 };
 
 ProductShape product_shape(const Workload& workload, const Stage& stage, const Contraction& c);
+
+// The products of Winograd's algorithm: of one position in a tile, for all tiles.
+ProductShape product_shape(const Winograd& w, int side);
+// Of the policy for these, the tile and the prefetch count: blocks of columns are as wide as it.
+ProductPolicy default_transformed(const ProductShape& shape, const Device& device);
 
 ProductPolicy default_product(const ProductShape& shape, const Device& device);
 

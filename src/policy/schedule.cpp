@@ -39,11 +39,16 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
   std::vector<size_t> left;  // for each stage that is left: which of the given ones it is
   const Workload fewer = inlined(workload, may_inline, left);
   std::vector<bool> may_contract;
-  for (const size_t s : left) {
-    schedule.fates[s].inlined = false;
-    may_contract.push_back(structure.of(s).product);
+  std::vector<bool> transforms;
+  for (size_t i = 0; i < left.size(); ++i) {
+    const StagePolicy decided = structure.of(left[i]);
+    Schedule::Fate& fate = schedule.fates[left[i]];
+    fate.inlined = false;
+    fate.winograd = winograd_of(fewer, fewer.stages[i]);
+    may_contract.push_back(decided.product);
+    transforms.push_back(decided.winograd != 0 && decided.product && fate.winograd);
   }
-  Prepared ready = prepared(fewer, may_contract);
+  Prepared ready = prepared(fewer, may_contract, transforms);
   schedule.workload = std::move(ready.workload);
   std::vector<bool> alone = ready.contracts;
   for (size_t s = 0; s < alone.size(); ++s) {
@@ -60,6 +65,13 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
     }
     if (ready.contracts[first]) {
       const Stage& stage = schedule.workload.stages[first];
+      const size_t given = left[ready.origins[first]];
+      if (transforms[ready.origins[first]]) {
+        const int side = structure.of(given).winograd;
+        schedule.items.emplace_back(
+            ProductItem{first, product_shape(*schedule.fates[given].winograd, side), side});
+        continue;
+      }
       schedule.items.emplace_back(
           ProductItem{first, product_shape(schedule.workload, stage, *contraction_of(stage))});
       continue;
@@ -85,7 +97,9 @@ Policy default_policy(const Schedule& schedule, const Structure& structure, cons
     if (const auto* nest = std::get_if<Nest>(&item)) {
       policy.items.emplace_back(choose_loops(*nest, device));
     } else {
-      policy.items.emplace_back(default_product(std::get<ProductItem>(item).shape, device));
+      const auto& product = std::get<ProductItem>(item);
+      policy.items.emplace_back(product.winograd != 0 ? default_transformed(product.shape, device)
+                                                      : default_product(product.shape, device));
     }
   }
   return policy;
@@ -97,6 +111,13 @@ Structure default_structure(const Schedule& plain, const Device& device) {
   // if there are enough.
   constexpr int kFew = 4;
   constexpr int kEnough = 32;
+  for (size_t s = 0; s < plain.fates.size(); ++s) {
+    const int side =
+        plain.fates[s].winograd ? default_winograd(*plain.fates[s].winograd, device) : 0;
+    if (side == 0) continue;
+    structure.stages.resize(plain.fates.size());
+    structure.stages[s].winograd = side;
+  }
   if (device.vector_registers < kEnough) return structure;
   for (size_t s = 0; s < plain.fates.size(); ++s) {
     const int64_t bytes = plain.fates[s].window_bytes;

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "policy/nest.h"
 #include "policy/product_defaults.h"
+#include "policy/winograd.h"
 
 namespace aoe {
 
@@ -13,6 +14,7 @@ namespace aoe {
 struct ProductItem {
   size_t stage = 0;  // of the schedule's workload
   ProductShape shape;
+  int winograd = 0;  // the side of its tiles, if it runs by that algorithm
 };
 
 // What is decided about as one: a nest, or a contraction.
@@ -30,6 +32,7 @@ struct Schedule {
     bool inlined = false;
     bool shared = false;  // its rows, with another stage
     bool product = false;
+    std::optional<Winograd> winograd;  // if it can run by that algorithm
     int64_t window_bytes = 0;  // of a line of results whose windows are copied first; 0: are not
   };
   std::vector<Fate> fates;

@@ -113,6 +113,12 @@ class Space::Walk {
                            [](Place option) { return std::string(name(option)); });
       if (fate.product && !fate.inlined) stage.product = decide("product", from.product);
       if (fate.window_bytes > 0) stage.copied = decide("copied", from.copied);
+      if (fate.winograd && stage.product &&
+          fate.winograd->filters % (space_.device_.vector_bytes / 4) == 0) {
+        std::vector<int> sides{0};
+        sides.insert(sides.end(), kWinogradTiles.begin(), kWinogradTiles.end());
+        stage.winograd = decide("winograd", sides, from.winograd);
+      }
     }
   }
 
@@ -214,7 +220,9 @@ class Space::Walk {
     for (int vectors = 1; vectors <= kMostTileVectors; ++vectors) {
       const bool fits = 2 * vectors + 1 <= registers;
       const bool needed = vectors == 1 || (vectors - 1) * int64_t{policy.lanes} < shape.columns;
-      if (fits && needed) options.push_back(vectors);
+      const bool whole =
+          !shape.transformed || shape.columns % (int64_t{vectors} * policy.lanes) == 0;
+      if (fits && needed && whole) options.push_back(vectors);
     }
     policy.vectors = decide("tile vectors", options, from.vectors);
     options.clear();
@@ -222,6 +230,13 @@ class Space::Walk {
       if ((rows + 1) * policy.vectors + 1 <= registers) options.push_back(rows);
     }
     policy.rows = decide("tile rows", options, from.rows);
+    if (shape.transformed) {
+      policy.depth = shape.depth;
+      policy.columns = int64_t{policy.vectors} * policy.lanes;
+      policy.columns_first = true;
+      policy.prefetch = decide("prefetch", from.prefetch);
+      return policy;
+    }
     policy.depth = decide("block depth",
                           block_sizes(shape.depth, shape.depth_step, {from.depth, standard.depth}),
                           from.depth);

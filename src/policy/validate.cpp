@@ -132,6 +132,14 @@ Fault product_fault(const ProductShape& shape, const ProductPolicy& p, const Dev
     return fmt::format("blocks of {} columns; {}, or a multiple of {} below it, is expected",
                        p.columns, shape.columns, unit);
   }
+  const int64_t width = int64_t{p.vectors} * p.lanes;
+  if (shape.transformed &&
+      (shape.columns % width != 0 || p.columns != width || p.depth != shape.depth)) {
+    return fmt::format(
+        "blocks of {} columns, {} deep; as wide as a tile, which must divide {} columns, and {} "
+        "deep is expected",
+        p.columns, p.depth, shape.columns, shape.depth);
+  }
   if (p.prefetch && shape.right == Side::packed) return "what is packed cannot be prefetched";
   return std::nullopt;
 }
@@ -209,6 +217,12 @@ int most_outer(const Loop& loop, const LoopPolicy& policy) {
 }
 
 Fault fault_of(const Structure& structure, const Workload& workload) {
+  for (const StagePolicy& stage : structure.stages) {
+    if (stage.winograd != 0 && std::find(kWinogradTiles.begin(), kWinogradTiles.end(),
+                                         stage.winograd) == kWinogradTiles.end()) {
+      return fmt::format("winograd{}; winograd2 or winograd4 is expected", stage.winograd);
+    }
+  }
   if (structure.stages.size() <= workload.stages.size()) return std::nullopt;
   return fmt::format("it decides about {} stages, the workload has {}", structure.stages.size(),
                      workload.stages.size());
