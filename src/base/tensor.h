@@ -101,9 +101,14 @@ struct TensorView {
   void* elements = nullptr;  // of an input they are only read
 
   TensorType type() const { return {dtype, Shape(shape.begin(), shape.end())}; }
-  bool is_of(const TensorType& type) const {
-    return dtype == type.dtype &&
-           std::equal(shape.begin(), shape.end(), type.shape.begin(), type.shape.end());
+  // Its type must be one that was checked.
+  int64_t count() const {
+    int64_t count = 1;
+    for (const int64_t extent : shape) count *= extent;
+    return count;
+  }
+  bool is_of(DType other, const Shape& extents) const {
+    return dtype == other && std::equal(shape.begin(), shape.end(), extents.begin(), extents.end());
   }
 };
 

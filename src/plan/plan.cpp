@@ -6,13 +6,15 @@
 
 namespace aoe {
 
-Plan plan_of(const Graph& graph, bool fuses) {
+Plan plan_of(const Graph& graph, bool kernels) {
   Plan plan = lower_nodes(graph);
-  if (fuses) {
+  if (kernels) {
     fuse(plan, graph);
     choose_layouts(plan, graph);
   }
   note_last_uses(plan, graph);
+  if (kernels) find_homes(plan, graph);
+  else plan.homes.assign(graph.values.size(), {Home::In::apart});
   return plan;
 }
 
@@ -54,7 +56,7 @@ void note_last_uses(Plan& plan, const Graph& graph) {
 }
 
 std::vector<int> values_read(const PlanStep& step, const Graph& graph) {
-  if (step.kind == PlanStep::Kind::workload) return step.task.inputs;
+  if (runs_task(step)) return step.task.inputs;
   const Node& node = graph.nodes[static_cast<size_t>(step.last_node())];
   std::vector<int> values = node.inputs;
   for (const Body& body : node.bodies) {
@@ -64,9 +66,36 @@ std::vector<int> values_read(const PlanStep& step, const Graph& graph) {
 }
 
 const std::vector<int>& values_made(const PlanStep& step, const Graph& graph) {
-  if (step.kind == PlanStep::Kind::workload) return step.task.outputs;
+  if (runs_task(step)) return step.task.outputs;
   return graph.nodes[static_cast<size_t>(step.last_node())].outputs;
 }
+
+namespace {
+
+std::string how_text(const PlanStep& step) {
+  switch (step.kind) {
+    case PlanStep::Kind::workload: return fmt::format("{:016x}", key_of(step.task.workload));
+    case PlanStep::Kind::in_place: return "in place";
+    case PlanStep::Kind::host: return "on the host";
+    case PlanStep::Kind::late: return "late";
+  }
+  return "";
+}
+
+std::string home_text(const Home& home) {
+  const std::string offset = home.offset == 0 ? "" : fmt::format(" + {}", home.offset);
+  switch (home.in) {
+    case Home::In::nothing: return "nowhere";
+    case Home::In::constant: return "constant";
+    case Home::In::input: return fmt::format("input {}{}", home.index, offset);
+    case Home::In::output: return fmt::format("output {}{}", home.index, offset);
+    case Home::In::arena: return fmt::format("buffer {}{}", home.index, offset);
+    case Home::In::apart: return "apart";
+  }
+  return "";
+}
+
+}  // namespace
 
 std::string to_string(const Plan& plan, const Graph& graph) {
   std::string text;
@@ -76,25 +105,34 @@ std::string to_string(const Plan& plan, const Graph& graph) {
       const Node& done = graph.nodes[static_cast<size_t>(node)];
       names.push_back(fmt::format("{} '{}'", done.def->name, done.name));
     }
-    const std::string how = step.kind == PlanStep::Kind::workload
-                                ? fmt::format("{:016x}", key_of(step.task.workload))
-                            : step.kind == PlanStep::Kind::host ? "on the host"
-                                                                : "late";
-    text += fmt::format("{}: {}\n", fmt::join(names, ", "), how);
+    text += fmt::format("{}: {}\n", fmt::join(names, ", "), how_text(step));
     const auto list = [&](const char* what, const std::vector<int>& ids) {
       for (const int id : ids) {
         if (id < 0) continue;
         const GraphValue& value = graph.value(id);
         const auto layout = plan.layouts.find(id);
-        text += fmt::format("  {} %{} {}{}\n", value.is_constant() ? "constant" : what, value.name,
-                            to_string(value.type),
-                            layout == plan.layouts.end()
-                                ? ""
-                                : fmt::format(" as {}", fmt::join(layout->second, "")));
+        const std::string order = layout == plan.layouts.end()
+                                      ? ""
+                                      : fmt::format(" as {}", fmt::join(layout->second, ""));
+        text += fmt::format("  {} %{} {}{} {}\n", what, value.name, to_string(value.type), order,
+                            home_text(plan.homes[static_cast<size_t>(id)]));
       }
     };
     list("in", values_read(step, graph));
     list("out", values_made(step, graph));
+    for (const PlanStep::Copy& copy : step.copies) {
+      text += fmt::format("  copy %{} to %{} + {}, {} bytes\n", graph.value(copy.from).name,
+                          graph.value(copy.to).name, copy.to_offset, copy.bytes);
+    }
+  }
+  for (const int output : plan.copied_outputs) {
+    const int id = graph.outputs[static_cast<size_t>(output)];
+    text += fmt::format("copy %{} to output {}\n", graph.value(id).name, output);
+  }
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Lifetime& buffer = plan.buffers[i];
+    text += fmt::format("buffer {}: {} bytes, steps {} to {}\n", i, buffer.bytes, buffer.first,
+                        buffer.last);
   }
   return text;
 }

@@ -4,20 +4,33 @@
 #include <string>
 #include <vector>
 
+#include "plan/arena.h"
 #include "plan/task.h"
 
 namespace aoe {
 
 // What one step of a run does: nodes that run as one workload, a node's host kernel, or a node
-// that only a run can lower.
+// that only a run can lower. The results of one that only moves what lies in one piece can be in
+// place already.
 struct PlanStep {
-  enum class Kind : uint8_t { workload, host, late };
+  enum class Kind : uint8_t { workload, in_place, host, late };
 
   Kind kind = Kind::workload;
   std::vector<int> nodes;      // of the graph, in its order; the last one's outputs are made
-  Task task;                   // of a workload
+  Task task;                   // of a workload, also of one whose results are in place
   HostKernel host;             // of a host kernel
   std::vector<int> last_uses;  // values that nobody needs after this step
+
+  // What is not in place after all, values of the graph and bytes of them. A Value of its own is
+  // not copied but shared.
+  struct Copy {
+    int from = -1;
+    int64_t from_offset = 0;
+    int to = -1;
+    int64_t to_offset = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<Copy> copies;
 
   int last_node() const { return nodes.back(); }
 };
@@ -25,21 +38,50 @@ struct PlanStep {
 // The dimensions of a value as they lie in memory, the outermost first.
 using Layout = std::vector<size_t>;
 
-// How a graph runs: its steps, in order. It belongs to the graph it was made for.
-struct Plan {
-  std::vector<PlanStep> steps;
-  std::map<int, Layout> layouts;  // of values that do not lie as their dimensions are counted
+// Where the elements of a value are while a plan runs.
+struct Home {
+  enum class In : uint8_t {
+    nothing,   // nobody makes it: it is inside a step
+    constant,  // with the graph
+    input,     // the caller's memory
+    output,    // the caller's memory
+    arena,
+    apart,  // a Value of its own, as host kernels take and give them
+  };
+
+  In in = In::nothing;
+  int index = -1;      // which input or output, or which buffer of the arena
+  int64_t offset = 0;  // in bytes, from its beginning
+
+  bool operator==(const Home&) const = default;
 };
 
-// The passes, one after the other; `fuses`: what can run as one workload does.
-Plan plan_of(const Graph& graph, bool fuses);
+// How a graph runs: its steps, in order, and where its values are meanwhile. It belongs to the
+// graph it was made for.
+struct Plan {
+  std::vector<PlanStep> steps;
+  std::map<int, Layout> layouts;    // of values that do not lie as their dimensions are counted
+  std::vector<Home> homes;          // of each value of the graph
+  std::vector<Lifetime> buffers;    // of the arena, by steps
+  std::vector<int> copied_outputs;  // which outputs lie elsewhere, and are copied at the end
+};
+
+// The passes, one after the other. `kernels`: workloads run as kernels, which are fused and work on
+// plain memory; without, each on values of its own.
+Plan plan_of(const Graph& graph, bool kernels);
 
 // A step for every node.
 Plan lower_nodes(const Graph& graph);
 // Elementwise steps join those around them, so that what only they use is never written to memory.
 void fuse(Plan& plan, const Graph& graph);
 void note_last_uses(Plan& plan, const Graph& graph);
+// Finds a place for every value: in the caller's memory, as a part of another value that is there
+// anyway, or in the arena.
+void find_homes(Plan& plan, const Graph& graph);
 
+inline bool runs_task(const PlanStep& step) {
+  return step.kind == PlanStep::Kind::workload || step.kind == PlanStep::Kind::in_place;
+}
 // The graph's values that a step reads, -1 where an optional input is left out.
 std::vector<int> values_read(const PlanStep& step, const Graph& graph);
 // And those that it makes, -1 where nobody wants one.

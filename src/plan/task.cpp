@@ -26,8 +26,44 @@ void renumber(Stage& stage, const std::vector<int>& to) {
 
 }  // namespace
 
+void drop_unused_stages(Workload& workload) {
+  std::vector<bool> used(workload.values.size());
+  const auto use = [&](int64_t value) {
+    used[static_cast<size_t>(workload.storage(static_cast<int>(value)))] = true;
+  };
+  for (const int output : workload.outputs) use(output);
+  std::vector<Stage> left;
+  for (size_t s = workload.stages.size(); s-- > 0;) {
+    Stage& stage = workload.stages[s];
+    if (std::none_of(stage.outputs.begin(), stage.outputs.end(),
+                     [&](int output) { return used[static_cast<size_t>(output)]; })) {
+      continue;
+    }
+    const auto look = [&](const Expr& e) {
+      if (e->op == ExprOp::load) use(e->id);
+    };
+    for (const Expr& expr : stage.elements) for_each_node(expr, look);
+    for (const Expr& expr : stage.results) for_each_node(expr, look);
+    left.push_back(std::move(stage));
+  }
+  std::reverse(left.begin(), left.end());
+  workload.stages = std::move(left);
+  drop_unused_values(workload);
+}
+
 Task task_of(Lowered lowered, const Node& node) {
-  Task task{std::move(*lowered.workload), {}, node.outputs};
+  Task task{std::move(*lowered.workload), {}, {}};
+  Workload& workload = task.workload;
+  std::vector<int> wanted;
+  for (size_t i = 0; i < workload.outputs.size(); ++i) {
+    if (node.outputs[i] < 0) continue;
+    task.outputs.push_back(node.outputs[i]);
+    wanted.push_back(workload.outputs[i]);
+  }
+  if (wanted.size() != workload.outputs.size()) {
+    workload.outputs = std::move(wanted);
+    drop_unused_stages(workload);
+  }
   for (const int operand : lowered.operands) {
     task.inputs.push_back(node.inputs[static_cast<size_t>(operand)]);
   }

@@ -11,7 +11,7 @@ namespace aoe {
 struct Task {
   Workload workload;
   std::vector<int> inputs;   // the graph's values that the workload takes
-  std::vector<int> outputs;  // and those that it makes; -1 where nobody wants one
+  std::vector<int> outputs;  // and those that it makes
 };
 
 // The task of a node whose call has come to a workload.
@@ -28,5 +28,7 @@ Task composed(const Task& first, const Task& second);
 
 // So that the workload's text, which numbers values without gaps, has no others.
 void drop_unused_values(Workload& workload);
+// What leads to no output.
+void drop_unused_stages(Workload& workload);
 
 }  // namespace aoe

@@ -4,225 +4,264 @@
 #include <cstring>
 
 #include "base/parallel.h"
-#include "graph/simplify.h"
+#include "runtime/graph_runner.h"
 
 namespace aoe {
 namespace {
+
+using Kind = PlanStep::Kind;
+using In = Home::In;
 
 // A node whose shapes only a run knows is compiled when it runs, for these shapes alone: worth it
 // where the reference would take longer than the compiler.
 constexpr int64_t kWorthCompilingLate = int64_t{1} << 24;
 
-// Combinations of input types that stay prepared.
-constexpr size_t kRecent = 16;
-
 }  // namespace
 
-std::shared_ptr<const Executable> GraphRunner::prepare(const std::vector<ValueType>& types) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(recent_.begin(), recent_.end(),
-                                    [&](const Entry& entry) { return entry.types == types; });
-    if (found != recent_.end()) {
-      recent_.splice(recent_.begin(), recent_, found);
-      return recent_.front().executable;
-    }
-  }
-  // Two callers with the same new types may both come here; either result serves.
-  Graph graph = *graph_;
-  for (size_t i = 0; i < types.size(); ++i) graph.value(graph.inputs[i]).type = types[i];
-  simplify(graph);
-  auto executable = std::make_shared<const Executable>(std::move(graph), engine_);
-  const std::lock_guard lock(mutex_);
-  recent_.push_front({types, executable});
-  if (recent_.size() > kRecent) recent_.pop_back();
-  return executable;
-}
-
-std::vector<Value> GraphRunner::run(const std::vector<Value>& inputs) {
-  require(inputs.size() == graph_->inputs.size(), "graph '{}' takes {} inputs, {} are given",
-          graph_->name, graph_->inputs.size(), inputs.size());
-  std::vector<ValueType> types;
-  for (const Value& input : inputs) types.push_back(input.type());
-  return prepare(types)->run(inputs);
-}
-
-std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& types) {
-  require(types.size() == graph_->inputs.size(), "graph '{}' takes {} inputs, {} are given",
-          graph_->name, graph_->inputs.size(), types.size());
-  const auto executable = prepare(types);
-  std::vector<ValueType> result;
-  for (size_t i = 0; i < graph_->outputs.size(); ++i) {
-    const GraphValue& declared = graph_->value(graph_->outputs[i]);
-    ValueType type = executable->graph().value(executable->graph().outputs[i]).type;
-    if (!type.dtype && declared.declared) type.dtype = declared.declared->dtype;
-    if (!type.shape && declared.dims) {
-      type.shape.emplace();
-      for (const Dim& dim : *declared.dims) type.shape->push_back(std::max<int64_t>(dim.size, 0));
-    }
-    result.push_back(std::move(type));
-  }
-  return result;
-}
+Executable::~Executable() = default;
 
 Executable::Executable(Graph graph, Engine engine)
     : graph_(std::move(graph)), engine_(std::move(engine)) {
-  Plan plan = plan_of(graph_, engine_.device.has_value());
-  for (PlanStep& planned : plan.steps) {
+  plan_ = plan_of(graph_, engine_.device.has_value());
+  for (const PlanStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
     step.node = &graph_.nodes[static_cast<size_t>(planned.last_node())];
-    step.late = planned.kind == PlanStep::Kind::late;
-    step.runner.task = std::move(planned.task);
-    step.runner.host = std::move(planned.host);
-    step.last_uses = std::move(planned.last_uses);
+    if (runs_task(planned)) continue;
     for (const Body& body : step.node->bodies) {
       step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, engine_));
     }
   }
-  // Compiling is most of the time that loading takes.
+  compile_steps();
+  lay_out_arena();
+  drop_constants();
+}
+
+// Compiling is most of the time that loading takes.
+void Executable::compile_steps() {
   parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
                [&](int64_t first, int64_t last, int) {
-                 for (int64_t i = first; i < last; ++i) {
-                   Step& step = steps_[static_cast<size_t>(i)];
-                   if (step.late || step.runner.host) continue;
+                 for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+                   if (plan_.steps[i].kind != Kind::workload) continue;
                    try {
-                     make_runner(step.runner, false);
+                     prepare(steps_[i], plan_.steps[i].task, false);
                    } catch (const Error& error) {
-                     throw error.within(step.node->describe());
+                     throw error.within(steps_[i].node->describe());
                    }
                  }
                });
 }
 
-void Executable::make_runner(Runner& runner, bool late) const {
-  Workload& workload = runner.task.workload;
+void Executable::prepare(Step& step, Task& task, bool late) const {
+  Workload& workload = task.workload;
   const bool compiled = engine_.device && (!late || work_of(workload) > kWorthCompilingLate);
   if (!compiled) {
-    runner.evaluator =
+    step.evaluator =
         std::make_shared<const Evaluator>(std::make_shared<const Workload>(std::move(workload)));
     return;
   }
-  std::vector<Tensor> weights(runner.task.inputs.size());
+  std::vector<Tensor> weights(task.inputs.size());
   for (size_t i = 0; i < weights.size(); ++i) {
     if (!workload.values[static_cast<size_t>(workload.inputs[i])].weight) continue;
-    weights[i] = graph_.value(runner.task.inputs[i]).constant;
+    weights[i] = graph_.value(task.inputs[i]).constant;
   }
-  runner.kernel = std::make_shared<const Kernel>(
+  step.kernel = std::make_shared<const Kernel>(
       std::make_shared<const Workload>(std::move(workload)), *engine_.device, std::move(weights));
 }
 
-std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
-  const HelpersAwake helpers(engine_.threads);
-  std::vector<Value> slots(graph_.values.size());
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (graph_.values[i].is_constant()) slots[i] = graph_.values[i].constant;
+// Arenas begin with the pointers that a kernel is given, its inputs and its outputs.
+void Executable::lay_out_arena() {
+  size_t most_pointers = 0;
+  std::vector<Lifetime> lifetimes = plan_.buffers;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Task& task = plan_.steps[i].task;
+    const int64_t work = steps_[i].kernel ? steps_[i].kernel->work_bytes(engine_.threads) : 0;
+    most_pointers = std::max(most_pointers, task.inputs.size() + task.outputs.size());
+    lifetimes.push_back({work, static_cast<int>(i), static_cast<int>(i)});
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    slots[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
+  const Arena arena = arena_of(lifetimes);
+  const auto pointer_bytes = static_cast<int64_t>(most_pointers * sizeof(void*));
+  const int64_t begin = ceil_div(pointer_bytes, kArenaAlignment) * kArenaAlignment;
+  arena_bytes_ = checked_add(begin, arena.bytes);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i].work = begin + arena.offsets[plan_.buffers.size() + i];
   }
-  for (const Step& step : steps_) {
-    try {
-      std::vector<Value> results = run_step(step, slots);
-      for (size_t i = 0; i < step.node->outputs.size() && i < results.size(); ++i) {
-        const int id = step.node->outputs[i];
-        if (id >= 0) slots[static_cast<size_t>(id)] = std::move(results[i]);
-      }
-    } catch (const Error& error) {
-      throw error.within(step.node->describe());
-    } catch (const std::bad_alloc&) {
-      throw Error("the machine's memory does not suffice").within(step.node->describe());
+  homes_ = plan_.homes;
+  for (Home& home : homes_) {
+    any_apart_ = any_apart_ || home.in == In::apart;
+    if (home.in != In::arena) continue;
+    home.offset += begin + arena.offsets[static_cast<size_t>(home.index)];
+  }
+  for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+    const auto id = static_cast<size_t>(graph_.inputs[i]);
+    if (homes_[id].in == In::arena) flags_.push_back(static_cast<int>(i));
+  }
+}
+
+// Kernels have laid out the weights as they need them, or hold them.
+void Executable::drop_constants() {
+  std::vector<bool> needed(graph_.values.size());
+  for (const int id : graph_.outputs) needed[static_cast<size_t>(id)] = true;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].kernel) continue;
+    for (const int id : values_read(plan_.steps[i], graph_)) {
+      if (id >= 0) needed[static_cast<size_t>(id)] = true;
     }
-    for (const int id : step.last_uses) slots[static_cast<size_t>(id)] = {};
   }
-  std::vector<Value> outputs;
-  for (const int id : graph_.outputs) outputs.push_back(slots[static_cast<size_t>(id)]);
-  return outputs;
+  for (size_t i = 0; i < needed.size(); ++i) {
+    if (!needed[i]) graph_.values[i].constant = {};
+  }
 }
 
-namespace {
-
-// A tensor over a caller's elements, or a copy of them where their addresses suit no element.
-Tensor tensor_over(const TensorView& view, const std::string& name) {
-  TensorType type = view.type();
-  require(view.elements != nullptr || type.count() == 0, "input '{}' is given without its elements",
-          name);
-  const auto width = static_cast<uintptr_t>(info(view.dtype).bytes);
-  if (reinterpret_cast<uintptr_t>(view.elements) % width == 0) {
-    return Tensor::over(std::move(type), view.elements, nullptr);
-  }
-  Tensor copy(std::move(type));
-  std::memcpy(copy.raw(), view.elements, static_cast<size_t>(copy.bytes()));
-  return copy;
-}
-
-}  // namespace
-
-void Executable::run_into(std::span<const TensorView> inputs,
-                          std::span<const TensorView> outputs) const {
-  const auto check = [&](size_t i, const ValueType& type) {
-    if (type.is_static() && type.dtype != DType::string && outputs[i].is_of(type.tensor())) return;
-    fail("output '{}' is {}, memory is given for {}", graph_.output_names[i], to_string(type),
-         to_string(outputs[i].type()));
+const std::byte* Executable::elements_of(int value, const Run& run) const {
+  const Home& home = homes_[static_cast<size_t>(value)];
+  const auto index = static_cast<size_t>(home.index);
+  const auto in_view = [&](const TensorView& view) {
+    return static_cast<const std::byte*>(view.elements) + home.offset;
   };
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const ValueType& type = graph_.value(graph_.outputs[i]).type;
-    if (type.is_static()) check(i, type);
+  switch (home.in) {
+    case In::nothing: return nullptr;
+    case In::constant: return graph_.value(value).constant.raw();
+    case In::input: return in_view(run.inputs[index]);
+    case In::output: return in_view(run.outputs[index]);
+    case In::arena: return run.arena + home.offset;
+    case In::apart: return run.apart[static_cast<size_t>(value)].tensor().raw();
   }
-  std::vector<Value> values;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    values.emplace_back(tensor_over(inputs[i], graph_.value(graph_.inputs[i]).name));
+  return nullptr;
+}
+
+// What a step makes is never a constant or in an input.
+std::byte* Executable::elements_of(int value, Run& run) const {
+  return const_cast<std::byte*>(elements_of(value, std::as_const(run)));
+}
+
+Value Executable::value_of(int value, const Run& run) const {
+  if (value < 0) return {};
+  const GraphValue& known = graph_.value(value);
+  return known.is_constant() ? Value(known.constant) : run.apart[static_cast<size_t>(value)];
+}
+
+void Executable::copy(const std::byte* from, std::byte* to, int64_t bytes) const {
+  constexpr int64_t kGrain = 256 << 10;
+  parallel_for(bytes, kGrain, engine_.threads, [&](int64_t first, int64_t last, int) {
+    std::memcpy(to + first, from + first, static_cast<size_t>(last - first));
+  });
+}
+
+void Executable::execute(Run& run) const {
+  const HelpersAwake helpers(engine_.threads);
+  const ArenaPool::Lease arena = engine_.arenas->take(arena_bytes_);
+  run.arena = arena.memory();
+  for (const int input : flags_) {
+    const TensorView& given = run.inputs[static_cast<size_t>(input)];
+    const auto* const from = static_cast<const uint8_t*>(given.elements);
+    auto* const to =
+        reinterpret_cast<uint8_t*>(elements_of(graph_.inputs[static_cast<size_t>(input)], run));
+    const int64_t count = given.count();
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i] != 0 ? 1 : 0;
   }
-  const std::vector<Value> results = run(values);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    check(i, results[i].type());
-    const Tensor& made = results[i].tensor();
-    if (made.bytes() == 0) continue;
-    require(outputs[i].elements != nullptr, "output '{}' is asked for without memory for it",
-            graph_.output_names[i]);
-    std::memcpy(outputs[i].elements, made.raw(), static_cast<size_t>(made.bytes()));
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    try {
+      run_step(i, run);
+    } catch (const Error& error) {
+      throw error.within(steps_[i].node->describe());
+    } catch (const std::bad_alloc&) {
+      throw Error("the machine's memory does not suffice").within(steps_[i].node->describe());
+    }
+    if (!any_apart_) continue;
+    for (const int id : plan_.steps[i].last_uses) run.apart[static_cast<size_t>(id)] = {};
+  }
+  for (const int output : plan_.copied_outputs) {
+    const TensorView& to = run.outputs[static_cast<size_t>(output)];
+    const int id = graph_.outputs[static_cast<size_t>(output)];
+    copy(elements_of(id, std::as_const(run)), static_cast<std::byte*>(to.elements),
+         to.count() * info(to.dtype).bytes);
   }
 }
 
-std::vector<Value> Executable::run_step(const Step& step, const std::vector<Value>& slots) const {
-  const Node& node = *step.node;
-  std::vector<Value> inputs;
-  for (const int id : node.inputs) {
-    inputs.push_back(id < 0 ? Value() : slots[static_cast<size_t>(id)]);
-  }
-  Runner late;
-  if (step.late) {
-    OpCall call = call_of(graph_, node);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!call.inputs[i].present) continue;
-      call.inputs[i].type = inputs[i].type();
-      call.inputs[i].value = inputs[i];
+void Executable::run_step(size_t step, Run& run) const {
+  const PlanStep& plan = plan_.steps[step];
+  if (plan.kind == Kind::in_place) put_in_place(plan, run);
+  else if (steps_[step].kernel) run_kernel(steps_[step], plan.task, run);
+  else run_apart(steps_[step], plan, run);
+}
+
+void Executable::run_kernel(const Step& step, const Task& task, Run& run) const {
+  const size_t inputs = task.inputs.size();
+  auto** const from = reinterpret_cast<const void**>(run.arena);
+  auto** const to = reinterpret_cast<void**>(run.arena) + inputs;
+  for (size_t i = 0; i < inputs; ++i) from[i] = elements_of(task.inputs[i], std::as_const(run));
+  for (size_t i = 0; i < task.outputs.size(); ++i) {
+    const auto id = static_cast<size_t>(task.outputs[i]);
+    if (homes_[id].in == In::apart) {
+      const Workload& workload = step.kernel->workload();
+      run.apart[id] = Tensor(workload.values[static_cast<size_t>(workload.outputs[i])].type);
     }
-    Lowered lowered = lower(*node.def, call);
-    require(lowered.complete, "the types of its inputs do not determine what it computes");
-    if (lowered.workload) {
-      late.task = task_of(std::move(lowered), node);
-      make_runner(late, true);
+    to[i] = elements_of(task.outputs[i], run);
+  }
+  step.kernel->run_on({from, inputs}, {to, task.outputs.size()}, run.arena + step.work,
+                      engine_.threads);
+}
+
+void Executable::put_in_place(const PlanStep& step, Run& run) const {
+  for (const PlanStep::Copy& part : step.copies) {
+    const auto to = static_cast<size_t>(part.to);
+    if (homes_[to].in == In::apart) {
+      // All of a value that is apart too: they share it.
+      const Tensor& whole = run.apart[static_cast<size_t>(part.from)].tensor();
+      run.apart[to] = whole.reshaped(*graph_.value(part.to).type.shape);
     } else {
-      late.host = std::move(lowered.host);
+      copy(elements_of(part.from, std::as_const(run)) + part.from_offset,
+           elements_of(part.to, run) + part.to_offset, part.bytes);
     }
   }
-  const Runner& runner = step.late ? late : step.runner;
-  if (runner.host) return run_host(step, runner, std::move(inputs), slots);
-  std::vector<Tensor> tensors;
-  for (const int id : runner.task.inputs) {
-    tensors.push_back(slots[static_cast<size_t>(id)].tensor());
-  }
-  std::vector<Value> results;
-  for (Tensor& tensor : runner.kernel ? runner.kernel->run(tensors, engine_.threads)
-                                      : runner.evaluator->run(tensors, engine_.threads)) {
-    results.emplace_back(std::move(tensor));
-  }
-  return results;
 }
 
-std::vector<Value> Executable::run_host(const Step& step, const Runner& runner,
-                                        std::vector<Value> inputs,
-                                        const std::vector<Value>& slots) const {
+// A step whose inputs and outputs are Values of their own.
+void Executable::run_apart(const Step& step, const PlanStep& plan, Run& run) const {
+  const Node& node = *step.node;
+  std::vector<Value> results;
+  std::vector<int> made = node.outputs;
+  const auto run_task = [&](const Step& runs, const Task& task) {
+    std::vector<Tensor> tensors;
+    for (const int id : task.inputs) tensors.push_back(value_of(id, run).tensor());
+    for (Tensor& tensor : runs.kernel ? runs.kernel->run(tensors, engine_.threads)
+                                      : runs.evaluator->run(tensors, engine_.threads)) {
+      results.emplace_back(std::move(tensor));
+    }
+    made = task.outputs;
+  };
+  if (plan.kind == Kind::workload) {
+    run_task(step, plan.task);
+  } else {
+    std::vector<Value> inputs;
+    for (const int id : node.inputs) inputs.push_back(value_of(id, run));
+    HostKernel host = plan.host;
+    if (plan.kind == Kind::late) {
+      OpCall call = call_of(graph_, node);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (!call.inputs[i].present) continue;
+        call.inputs[i].type = inputs[i].type();
+        call.inputs[i].value = inputs[i];
+      }
+      Lowered lowered = lower(*node.def, call);
+      require(lowered.complete, "the types of its inputs do not determine what it computes");
+      host = std::move(lowered.host);
+      if (lowered.workload) {
+        Task task = task_of(std::move(lowered), node);
+        Step late;
+        prepare(late, task, true);
+        run_task(late, task);
+      }
+    }
+    if (host) results = run_host(step, host, std::move(inputs), run);
+  }
+  for (size_t i = 0; i < made.size() && i < results.size(); ++i) {
+    if (made[i] >= 0) run.apart[static_cast<size_t>(made[i])] = std::move(results[i]);
+  }
+}
+
+std::vector<Value> Executable::run_host(const Step& step, const HostKernel& kernel,
+                                        std::vector<Value> inputs, const Run& run) const {
   const Node& node = *step.node;
   HostCall call{node.attributes, std::move(inputs), {}, {}};
   for (const int id : node.outputs) call.wanted.push_back(id >= 0);
@@ -234,19 +273,114 @@ std::vector<Value> Executable::run_host(const Step& step, const Runner& runner,
   };
   call.run_body = [&](std::string_view attribute, std::vector<Value> values) {
     const size_t which = body_named(attribute);
-    for (const int id : node.bodies[which].captured) {
-      values.push_back(slots[static_cast<size_t>(id)]);
-    }
+    for (const int id : node.bodies[which].captured) values.push_back(value_of(id, run));
     return step.bodies[which]->run(values);
   };
   call.body_outputs = [&](std::string_view attribute, std::vector<ValueType> types) {
     const size_t which = body_named(attribute);
-    for (const int id : node.bodies[which].captured) {
-      types.push_back(slots[static_cast<size_t>(id)].type());
-    }
+    for (const int id : node.bodies[which].captured) types.push_back(value_of(id, run).type());
     return step.bodies[which]->output_types(types);
   };
-  return runner.host(call);
+  return kernel(call);
+}
+
+namespace {
+
+TensorView view_of(const Tensor& tensor) {
+  return {tensor.dtype(), tensor.shape(), const_cast<std::byte*>(tensor.raw())};
+}
+
+bool is_aligned(const TensorView& view) {
+  const auto width = static_cast<uintptr_t>(info(view.dtype).bytes);
+  return reinterpret_cast<uintptr_t>(view.elements) % width == 0;
+}
+
+}  // namespace
+
+std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
+  std::vector<TensorView> from(inputs.size());
+  std::vector<TensorView> to(graph_.outputs.size());
+  std::vector<Value> results(graph_.outputs.size());
+  Run run{from, to, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0)};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_tensor()) from[i] = view_of(inputs[i].tensor());
+    if (any_apart_) run.apart[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
+  }
+  const auto is_apart = [&](int id) { return homes_[static_cast<size_t>(id)].in == In::apart; };
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (is_apart(graph_.outputs[i])) continue;
+    results[i] = Tensor(graph_.value(graph_.outputs[i]).type.tensor());
+    to[i] = view_of(results[i].tensor());
+  }
+  execute(run);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const int id = graph_.outputs[i];
+    if (is_apart(id)) results[i] = value_of(id, run);
+  }
+  return results;
+}
+
+void Executable::check_outputs(std::span<const TensorView> outputs) const {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ValueType& type = graph_.value(graph_.outputs[i]).type;
+    const bool fits = !type.is_static() ||
+                      (type.dtype != DType::string && outputs[i].is_of(*type.dtype, *type.shape));
+    if (!fits) {
+      fail("output '{}' is {}, memory is given for {}", graph_.output_names[i], to_string(type),
+           to_string(outputs[i].type()));
+    }
+    require(outputs[i].elements != nullptr || outputs[i].type().count() == 0,
+            "output '{}' is asked for without memory for it", graph_.output_names[i]);
+  }
+}
+
+void Executable::run_into(std::span<const TensorView> inputs,
+                          std::span<const TensorView> outputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    require(inputs[i].elements != nullptr || inputs[i].count() == 0,
+            "input '{}' is given without its elements", graph_.value(graph_.inputs[i]).name);
+  }
+  check_outputs(outputs);
+  // Only addresses at which elements can be are good for all that may run.
+  if (!std::all_of(inputs.begin(), inputs.end(), is_aligned) ||
+      !std::all_of(outputs.begin(), outputs.end(), is_aligned)) {
+    std::vector<Tensor> copies;
+    std::vector<TensorView> from(inputs.begin(), inputs.end());
+    std::vector<TensorView> to(outputs.begin(), outputs.end());
+    copies.reserve(from.size() + to.size());
+    for (TensorView& view : from) {
+      copies.emplace_back(view.type());
+      std::memcpy(copies.back().raw(), view.elements, static_cast<size_t>(copies.back().bytes()));
+      view = view_of(copies.back());
+    }
+    for (TensorView& view : to) view = view_of(copies.emplace_back(view.type()));
+    run_into(from, to);
+    for (size_t i = 0; i < to.size(); ++i) {
+      std::memcpy(outputs[i].elements, to[i].elements,
+                  static_cast<size_t>(to[i].count() * info(to[i].dtype).bytes));
+    }
+    return;
+  }
+  Run run{inputs, outputs, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0)};
+  for (size_t i = 0; any_apart_ && i < inputs.size(); ++i) {
+    run.apart[static_cast<size_t>(graph_.inputs[i])] =
+        Tensor::over(inputs[i].type(), inputs[i].elements, nullptr);
+  }
+  execute(run);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int id = graph_.outputs[i];
+    if (homes_[static_cast<size_t>(id)].in != In::apart) continue;
+    const Value value = value_of(id, run);
+    const ValueType type = value.type();
+    require(type.is_static() && type.dtype != DType::string &&
+                outputs[i].is_of(*type.dtype, *type.shape),
+            "output '{}' is {}, memory is given for {}", graph_.output_names[i], to_string(type),
+            to_string(outputs[i].type()));
+    const Tensor& made = value.tensor();
+    if (made.bytes() > 0) {
+      std::memcpy(outputs[i].elements, made.raw(), static_cast<size_t>(made.bytes()));
+    }
+  }
 }
 
 }  // namespace aoe

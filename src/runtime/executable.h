@@ -1,58 +1,33 @@
 #pragma once
 
-#include <list>
 #include <memory>
-#include <mutex>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "codegen/kernel.h"
 #include "expr/evaluate.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "runtime/arena_pool.h"
 
 namespace aoe {
 
-class Executable;
+class GraphRunner;
 
 // What runs the workloads of a graph.
 struct Engine {
   int threads = 1;
   std::optional<Device> device;  // compiled kernels for it; nothing: the reference evaluator
+  std::shared_ptr<ArenaPool> arenas = std::make_shared<ArenaPool>();
 };
 
-// Runs one graph on inputs of any types: for each combination of them the graph is simplified and
-// prepared once, and the last sixteen are kept. Any number of threads may call it.
-class GraphRunner {
- public:
-  GraphRunner(std::shared_ptr<const Graph> graph, Engine engine)
-      : graph_(std::move(graph)), engine_(std::move(engine)) {}
-
-  // `inputs` in the order of the graph's.
-  std::vector<Value> run(const std::vector<Value>& inputs);
-
-  // Prepares for inputs of these types, so that what is wrong with the graph shows before a run.
-  std::shared_ptr<const Executable> prepare(const std::vector<ValueType>& types);
-
-  // What is known of the outputs for inputs of these types; where nothing else is known of an
-  // extent, 0.
-  std::vector<ValueType> output_types(const std::vector<ValueType>& types);
-
- private:
-  struct Entry {
-    std::vector<ValueType> types;
-    std::shared_ptr<const Executable> executable;
-  };
-
-  std::shared_ptr<const Graph> graph_;
-  Engine engine_;
-  std::mutex mutex_;
-  std::list<Entry> recent_;  // the most recently used first
-};
-
-// A simplified graph with every node ready to run. Immutable.
+// A simplified graph with every node ready to run. Immutable, so any number of threads may run it
+// at once; each run has an arena to itself.
 class Executable {
  public:
   Executable(Graph graph, Engine engine);
+  ~Executable();
   Executable(const Executable&) = delete;  // steps point into the graph
   Executable& operator=(const Executable&) = delete;
 
@@ -60,33 +35,55 @@ class Executable {
   // Inputs of the types that it was made for, in memory; outputs of the types that they have.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
 
+  // Without the constants that only kernels read, which have them.
   const Graph& graph() const { return graph_; }
 
  private:
-  // What runs a node: its workload, compiled or evaluated, or a host kernel.
-  struct Runner {
-    Task task;
-    std::shared_ptr<const Kernel> kernel;
-    std::shared_ptr<const Evaluator> evaluator;
-    HostKernel host;
-  };
+  // What the plan's step of the same number needs to run.
   struct Step {
     const Node* node = nullptr;
-    bool late = false;  // shapes depend on values that only a run knows
-    Runner runner;
+    std::shared_ptr<const Kernel> kernel;              // of a workload
+    std::shared_ptr<const Evaluator> evaluator;        // or its reference
     std::vector<std::unique_ptr<GraphRunner>> bodies;  // as the node lists them
-    std::vector<int> last_uses;                        // values nobody needs after this step
+    int64_t work = 0;                                  // the kernel's memory in the arena
+  };
+  // What one run works on.
+  struct Run {
+    std::span<const TensorView> inputs;
+    std::span<const TensorView> outputs;
+    std::byte* arena = nullptr;
+    std::vector<Value> apart;  // by value of the graph, if any are on their own
   };
 
+  void compile_steps();
   // Makes the kernel or the evaluator of a task.
-  void make_runner(Runner& runner, bool late) const;
-  std::vector<Value> run_step(const Step& step, const std::vector<Value>& slots) const;
-  std::vector<Value> run_host(const Step& step, const Runner& runner, std::vector<Value> inputs,
-                              const std::vector<Value>& slots) const;
+  void prepare(Step& step, Task& task, bool late) const;
+  void lay_out_arena();
+  void drop_constants();
+
+  void check_outputs(std::span<const TensorView> outputs) const;
+  void execute(Run& run) const;
+  void run_step(size_t step, Run& run) const;
+  void run_kernel(const Step& step, const Task& task, Run& run) const;
+  void put_in_place(const PlanStep& step, Run& run) const;
+  void run_apart(const Step& step, const PlanStep& plan, Run& run) const;
+  std::vector<Value> run_host(const Step& step, const HostKernel& kernel, std::vector<Value> inputs,
+                              const Run& run) const;
+  // Where the elements of a value of the graph are. Null for a constant that only kernels read.
+  const std::byte* elements_of(int value, const Run& run) const;
+  std::byte* elements_of(int value, Run& run) const;
+  // A constant, or what is apart.
+  Value value_of(int value, const Run& run) const;
+  void copy(const std::byte* from, std::byte* to, int64_t bytes) const;
 
   Graph graph_;
   Engine engine_;
+  Plan plan_;
   std::vector<Step> steps_;
+  std::vector<Home> homes_;  // of the graph's values; offsets are counted from where arenas begin
+  std::vector<int> flags_;   // inputs of bools, which are copied into the arena
+  bool any_apart_ = false;
+  int64_t arena_bytes_ = 0;
 };
 
 }  // namespace aoe

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "runtime/executable.h"
+#include "runtime/graph_runner.h"
 
 namespace aoe {
 

@@ -122,15 +122,15 @@ TEST(Plans, PrintAsStepsWithTheirValues) {
   const Graph graph = simplified(of_every_kind());
   EXPECT_EQ(to_string(plan_of(graph, true), graph),
             "Conv 'Conv_sums', Mul 'Mul_squares', Relu 'Relu_y': 60670c8ca600f8b5\n"
-            "  in %x float32[1, 1, 4]\n"
-            "  constant %w float32[2, 1, 3]\n"
-            "  out %y float32[1, 2, 2]\n"
+            "  in %x float32[1, 1, 4] input 0\n"
+            "  in %w float32[2, 1, 3] constant\n"
+            "  out %y float32[1, 2, 2] apart\n"
             "NonZero 'NonZero_places': on the host\n"
-            "  in %y float32[1, 2, 2]\n"
-            "  out %places int64[?]\n"
+            "  in %y float32[1, 2, 2] apart\n"
+            "  out %places int64[?] apart\n"
             "Neg 'Neg_z': late\n"
-            "  in %places int64[?]\n"
-            "  out %z ?[?]\n");
+            "  in %places int64[?] apart\n"
+            "  out %z ?[?] apart\n");
   EXPECT_EQ(plan_of(graph, false).steps.size(), 5);
 }
 

@@ -1,0 +1,107 @@
+#include "plan/copied_runs.h"
+
+#include <algorithm>
+
+#include "expr/affine.h"
+#include "expr/rewrite.h"
+#include "policy/fusion.h"
+#include "policy/parts.h"
+
+namespace aoe {
+namespace {
+
+// Where the walk over all axes begins in memory, if it then goes from one element to the next.
+std::optional<int64_t> start_of_run(const std::optional<Affine>& offset, const Shape& extents) {
+  if (!offset) return std::nullopt;
+  int64_t step = 1;
+  for (size_t axis = extents.size(); axis-- > 0; step *= extents[axis]) {
+    if (extents[axis] > 1 && offset->coefficients[axis] != step) return std::nullopt;
+  }
+  return offset->constant;
+}
+
+// The offset of an index in a tensor of that shape. Nothing if it may leave the tensor.
+std::optional<Affine> offset_of(const std::vector<Expr>& index, const Shape& shape,
+                                const Shape& extents) {
+  Affine offset{0, std::vector<int64_t>(extents.size())};
+  const Shape strides = row_major_strides(shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto position = affine_of(index[d], extents.size());
+    const auto range = interval_of(index[d], extents);
+    if (!position || !range || !range->within({0, shape[d] - 1})) return std::nullopt;
+    offset.constant += strides[d] * position->constant;
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      offset.coefficients[axis] += strides[d] * position->coefficients[axis];
+    }
+  }
+  return offset;
+}
+
+// A loop over a stage's points, whose loads name the workload's values.
+Loop loop_of(const Stage& stage, size_t result, int value) {
+  Expr offset = Expr::integer(DType::i64, 0);
+  const Shape strides = row_major_strides(stage.axes);
+  for (size_t axis = 0; axis < strides.size(); ++axis) {
+    offset = offset + Expr::axis(static_cast<int64_t>(axis)) * strides[axis];
+  }
+  Loop loop;
+  loop.extents = stage.axes;
+  loop.out_rank = stage.axes.size();
+  loop.results = {stage.results[result]};
+  loop.stores = {{value, offset}};
+  return loop;
+}
+
+}  // namespace
+
+std::optional<std::vector<CopiedRun>> copied_runs(const Workload& workload, size_t output) {
+  // What is no copy at first sight is not looked at further: most workloads are none.
+  for (const Stage& stage : workload.stages) {
+    if (stage.reducer) return std::nullopt;
+    for (const Expr& result : stage.results) {
+      if (result->op != ExprOp::load && result->op != ExprOp::select) return std::nullopt;
+    }
+  }
+  std::vector<size_t> left;
+  const Workload whole = inlined(workload, std::vector<bool>(workload.stages.size(), true), left);
+  const auto input_of = [&](int value) -> std::optional<size_t> {
+    for (size_t i = 0; i < whole.inputs.size(); ++i) {
+      if (whole.storage(whole.inputs[i]) == whole.storage(value)) return i;
+    }
+    return std::nullopt;
+  };
+  const int wanted = whole.outputs[output];
+  const TensorType& type = whole.values[static_cast<size_t>(wanted)].type;
+  if (type.count() == 0) return std::vector<CopiedRun>{};
+  if (const auto input = input_of(wanted)) {
+    return std::vector<CopiedRun>{{*input, 0, 0, type.count()}};
+  }
+  const int made = whole.storage(wanted);
+  std::vector<NestBuffer> buffers;
+  for (const Workload::Value& value : whole.values) {
+    buffers.push_back({value.type.dtype, value.type.shape, -1, false});
+  }
+  for (const Stage& stage : whole.stages) {
+    const auto found = std::find(stage.outputs.begin(), stage.outputs.end(), made);
+    if (found == stage.outputs.end()) continue;
+    const auto result = static_cast<size_t>(found - stage.outputs.begin());
+    std::vector<CopiedRun> runs;
+    for (const Loop& part : parts_of(buffers, loop_of(stage, result, made), 0)) {
+      const Expr& load = part.results[0];
+      if (load->op != ExprOp::load) return std::nullopt;
+      const auto value = static_cast<int>(load->id);
+      const auto input = input_of(value);
+      const auto from = start_of_run(
+          offset_of(index_of(load), buffers[static_cast<size_t>(value)].shape, part.extents),
+          part.extents);
+      const auto to =
+          start_of_run(affine_of(part.stores[0].offset, part.extents.size()), part.extents);
+      if (!input || !from || !to) return std::nullopt;
+      runs.push_back({*input, *from, *to, element_count(part.extents)});
+    }
+    return runs;
+  }
+  return std::nullopt;
+}
+
+}  // namespace aoe

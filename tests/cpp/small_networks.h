@@ -1,0 +1,33 @@
+#pragma once
+
+#include "runtime/loaded_model.h"
+#include "tests/cpp/onnx_builder.h"
+
+namespace aoe {
+
+// Networks of fixed shapes that use all kinds of kernels, and are large enough for several threads.
+
+// Convolutions, a residual, windows, branches that are joined and parted, a product, a softmax.
+OnnxBuilder small_convolutional_network();
+// Products of values, norms, elementwise chains and a mask of bools.
+OnnxBuilder small_attention_network();
+
+LoadedModel loaded(const OnnxBuilder& builder, const LoadOptions& options = {});
+
+// Memory for one call: inputs that are filled, outputs that are not.
+class CallMemory {
+ public:
+  explicit CallMemory(const LoadedModel& model, int seed = 0);
+
+  std::span<const TensorView> inputs() const { return inputs_; }
+  std::span<const TensorView> outputs() const { return outputs_; }
+  // Of all outputs.
+  std::string bits() const;
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::vector<TensorView> inputs_;
+  std::vector<TensorView> outputs_;
+};
+
+}  // namespace aoe
