@@ -107,8 +107,19 @@ void Executable::make_runner(Runner& runner, bool late) const {
     if (!workload.values[static_cast<size_t>(workload.inputs[i])].weight) continue;
     weights[i] = graph_.value(runner.task.inputs[i]).constant;
   }
-  runner.kernel = std::make_shared<const Kernel>(
-      std::make_shared<const Workload>(std::move(workload)), *engine_.device, std::move(weights));
+  auto whole = std::make_shared<const Workload>(std::move(workload));
+  runner.kernel =
+      engine_.policies
+          ? engine_.policies->kernel(std::move(whole), *engine_.device, std::move(weights))
+          : std::make_shared<const Kernel>(std::move(whole), *engine_.device, std::move(weights));
+}
+
+std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const {
+  std::vector<std::shared_ptr<const Kernel>> kernels;
+  for (const Step& step : steps_) {
+    if (step.runner.kernel) kernels.push_back(step.runner.kernel);
+  }
+  return kernels;
 }
 
 std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {

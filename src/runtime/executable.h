@@ -9,6 +9,7 @@
 #include "expr/evaluate.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "runtime/stored_policies.h"
 
 namespace aoe {
 
@@ -18,6 +19,7 @@ class Executable;
 struct Engine {
   int threads = 1;
   std::optional<Device> device;  // compiled kernels for it; nothing: the reference evaluator
+  std::shared_ptr<const StoredPolicies> policies = {};  // nothing: the default ones
 };
 
 // Runs one graph on inputs of any types: for each combination of them the graph is simplified and
@@ -32,6 +34,8 @@ class GraphRunner {
 
   // Prepares for inputs of these types, so that what is wrong with the graph shows before a run.
   std::shared_ptr<const Executable> prepare(const std::vector<ValueType>& types);
+
+  const Graph& graph() const { return *graph_; }
 
   // What is known of the outputs for inputs of these types; where nothing else is known of an
   // extent, 0.
@@ -61,6 +65,8 @@ class Executable {
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
 
   const Graph& graph() const { return graph_; }
+  // Of those nodes whose shapes are known before a run, in order.
+  std::vector<std::shared_ptr<const Kernel>> kernels() const;
 
  private:
   // What runs a node: its workload, compiled or evaluated, or a host kernel.
