@@ -115,7 +115,7 @@ tidy: build $(BUILD)/.packages-develop
 	  2> $(BUILD)/tidy.log || { cat $(BUILD)/tidy.log; exit 1; }
 	@echo "make tidy: nothing to complain about"
 
-fuzz: $(BUILD)/fuzz/build.ninja $(VENV)/.installed
+fuzz: build $(BUILD)/fuzz/build.ninja
 	@ninja -C $(BUILD)/fuzz -j $(JOBS) fuzzers
 	@for target in $(basename $(notdir $(wildcard fuzz/*.cpp))); do \
 	  mkdir -p $(BUILD)/fuzz/corpus/$$target; \

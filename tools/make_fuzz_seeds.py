@@ -2,6 +2,7 @@
 """Writes seeds for a fuzz target.
 
     tools/make_fuzz_seeds.py onnx_import DIR      small models of ONNX's backend suite
+    tools/make_fuzz_seeds.py om_load DIR          the same, compiled by build/aoe
     tools/make_fuzz_seeds.py workload_text DIR    the examples of docs/workload.md
 
 A model is taken if it shows an operator, attribute or kind of value that no smaller one shows.
@@ -10,7 +11,9 @@ A model is taken if it shows an operator, attribute or kind of value that no sma
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,11 +21,16 @@ import conformance
 import onnx
 import onnx.backend.test
 
+ROOT = Path(__file__).parents[1]
 LARGEST = 20_000  # Bytes; a fuzzer is slow on large inputs and finds no more in them.
 
 
 def main() -> int:
-    makers = {"onnx_import": chosen_models, "workload_text": example_workloads}
+    makers = {
+        "onnx_import": chosen_models,
+        "om_load": compiled_models,
+        "workload_text": example_workloads,
+    }
     if len(sys.argv) != 3 or sys.argv[1] not in makers:
         print(f"usage: make_fuzz_seeds.py {'|'.join(makers)} DIR", file=sys.stderr)
         return 2
@@ -36,13 +44,27 @@ def main() -> int:
 
 
 def example_workloads() -> dict[str, bytes]:
-    document = (Path(__file__).parents[1] / "docs" / "workload.md").read_text()
+    document = (ROOT / "docs" / "workload.md").read_text()
     texts = re.findall(r"```workload\n(.*?)```", document, re.DOTALL)
     return {f"example{i}.txt": text.encode() for i, text in enumerate(texts)}
 
 
 def chosen_models() -> dict[str, bytes]:
     return {f"{name}.onnx": raw for name, raw in choose(dict(small_models())).items()}
+
+
+def compiled_models() -> dict[str, bytes]:
+    """Those that the engine can load."""
+    compiled = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, raw in chosen_models().items():
+            Path(folder, "m.onnx").write_bytes(raw)
+            command = [ROOT / "build" / "aoe", "compile", "m.onnx", "-o", "m.om"]
+            if subprocess.run(command, cwd=folder, capture_output=True).returncode == 0:
+                om = Path(folder, "m.om").read_bytes()
+                if len(om) <= LARGEST:
+                    compiled[name.replace(".onnx", ".om")] = om
+    return compiled
 
 
 def small_models() -> Iterator[tuple[str, bytes]]:

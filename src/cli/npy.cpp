@@ -1,11 +1,10 @@
 #include "cli/npy.h"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <cstring>
 #include <fstream>
 
+#include "base/file.h"
 #include "base/utf8.h"
 #include "cli/zip.h"
 
@@ -217,17 +216,10 @@ std::map<std::string, Tensor> read_npz(const std::filesystem::path& file,
 void write_npz(const std::filesystem::path& file, const std::map<std::string, Tensor>& arrays) {
   std::map<std::string, std::string> entries;
   for (const auto& [name, tensor] : arrays) entries[name + ".npy"] = npy_bytes(tensor);
-  std::error_code error;
-  // A link stays: what it points at is replaced.
-  std::filesystem::path target = std::filesystem::weakly_canonical(file, error);
-  if (error) target = file;
-  std::filesystem::path beside = target;
-  beside += fmt::format(".{}.tmp", getpid());
-  write_zip(beside, entries);
-  std::filesystem::rename(beside, target, error);
-  if (error) {
-    std::filesystem::remove(beside);
-    fail("'{}' cannot be written: {}", file.string(), error.message());
+  try {
+    replace_file(file, [&](const std::filesystem::path& beside) { write_zip(beside, entries); });
+  } catch (const Error& error) {
+    throw error.within(fmt::format("'{}'", file.string()));
   }
 }
 

@@ -63,7 +63,7 @@ std::map<std::string, std::string> read_zip(const std::filesystem::path& file) {
 void write_zip(const std::filesystem::path& file,
                const std::map<std::string, std::string>& entries) {
   const zipFile zip = zipOpen64(file.c_str(), APPEND_STATUS_CREATE);
-  require(zip != nullptr, "'{}' cannot be created", file.string());
+  require(zip != nullptr, "it cannot be created");
   bool good = true;
   for (const auto& [name, bytes] : entries) {
     const zip_fileinfo when{};
@@ -78,9 +78,7 @@ void write_zip(const std::filesystem::path& file,
     good = good && zipCloseFileInZip(zip) == ZIP_OK;
   }
   good = zipClose(zip, nullptr) == ZIP_OK && good;
-  if (good) return;
-  std::filesystem::remove(file);
-  fail("'{}' cannot be written; is the disk full?", file.string());
+  require(good, "it cannot be written; is the disk full?");
 }
 
 }  // namespace aoe

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "codegen/object_file.h"
 
@@ -29,25 +30,6 @@ constexpr int64_t kLeftEighths = 7;
 // A file that is still being written is younger than this, in seconds.
 constexpr time_t kAbandoned = 3600;
 constexpr size_t kNameLength = 16;
-
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() { close(); }
-  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-
-  explicit operator bool() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-  bool close() { return descriptor_ >= 0 && ::close(release()) == 0; }
-
- private:
-  int descriptor_;
-};
 
 bool only_ours(const struct stat& info) {
   return info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -71,16 +53,6 @@ void make_folders(const fs::path& folder) {
 }
 
 std::string file_name(const std::string& key) { return fmt::format("{:016x}", stable_hash(key)); }
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
 
 // Read, not mapped: a mapped file that another process cuts would end this one.
 std::optional<std::string> read_all(int file, int64_t size) {
@@ -212,7 +184,7 @@ void ObjectCache::keep(const std::string& key, const MachineObject& object) cons
   File file(openat(folder.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                    S_IRUSR | S_IWUSR));
   if (!file) return;
-  const bool written = write_all(file.get(), bytes) && file.close();
+  const bool written = write_all(file, bytes) && file.close();
   if (!written || renameat(folder.get(), beside.c_str(), folder.get(), name.c_str()) != 0) {
     unlinkat(folder.get(), beside.c_str(), 0);
     return;

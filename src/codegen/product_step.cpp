@@ -179,46 +179,33 @@ class ProductStep : public Kernel::Step {
     pieces_ = positions(left_.depth);
   }
 
-  // The values of a fixed side over those of the outer axes that it depends on, then over `first`
-  // and `second`.
-  Tensor evaluated(const Expr& side, const std::vector<size_t>& first,
-                   const std::vector<size_t>& second, std::vector<int64_t>& outer_steps,
-                   const std::vector<Tensor>& weights) const {
-    std::vector<size_t> axes;
-    outer_steps.assign(c_.outer.size(), 0);
-    int64_t step = 1;
-    for (size_t i = c_.outer.size(); i-- > 0;) {
-      if (!depends_on_axis(side, static_cast<int64_t>(c_.outer[i]))) continue;
-      axes.insert(axes.begin(), c_.outer[i]);
-      outer_steps[i] = step;
-      step *= extents_[c_.outer[i]];
-    }
-    axes.insert(axes.end(), first.begin(), first.end());
-    axes.insert(axes.end(), second.begin(), second.end());
-    return evaluated_side(workload_, stage_, side, axes, device_, weights);
-  }
-
   void pack_left(const std::vector<Tensor>& weights) {
-    const Tensor plain = evaluated(c_.left, c_.rows, c_.depth, fixed_left_steps_, weights);
-    const int64_t size = shape_.rows * shape_.depth;
-    fixed_left_ = Tensor(shape_.dtype, {plain.count()});
-    for (int64_t m = 0; m < plain.count() / size; ++m) {
-      const std::byte* from = plain.raw() + m * size * bytes_;
-      std::byte* to = fixed_left_.raw() + m * size * bytes_;
-      for (int64_t tile = 0; tile < tiles_.count; ++tile) {
-        const int64_t first = tiles_.first(tile);
-        for (int64_t k = 0; k < shape_.depth; ++k) {
-          for (int64_t row = first; row < first + tiles_.height(tile); ++row) {
-            std::memcpy(to, from + (row * shape_.depth + k) * bytes_, static_cast<size_t>(bytes_));
-            to += bytes_;
+    const FixedSide plain =
+        fixed_side(workload_, stage_, c_, c_.left, c_.rows, c_.depth, device_, weights);
+    fixed_left_steps_ = plain.outer_steps;
+    fixed_left_ = Tensor(shape_.dtype, {plain.elements.count()});
+    dispatch(shape_.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const int64_t size = shape_.rows * shape_.depth;
+      T* to = fixed_left_.data<T>();
+      for (int64_t m = 0; m < plain.elements.count() / size; ++m) {
+        for (int64_t tile = 0; tile < tiles_.count; ++tile) {
+          const T* from = plain.elements.data<T>() + m * size + tiles_.first(tile) * shape_.depth;
+          for (int64_t k = 0; k < shape_.depth; ++k) {
+            for (int row = 0; row < tiles_.height(tile); ++row) {
+              *to++ = from[row * shape_.depth + k];
+            }
           }
         }
       }
-    }
+    });
   }
 
   void pack_right(const std::vector<Tensor>& weights) {
-    const Tensor plain = evaluated(c_.right, c_.depth, c_.columns, fixed_right_steps_, weights);
+    const FixedSide side =
+        fixed_side(workload_, stage_, c_, c_.right, c_.depth, c_.columns, device_, weights);
+    const Tensor& plain = side.elements;
+    fixed_right_steps_ = side.outer_steps;
     const int64_t size = shape_.columns * shape_.depth;
     const int64_t panels = ceil_div(shape_.columns, width_);
     fixed_right_size_ = panels * shape_.depth * width_;

@@ -125,10 +125,10 @@ class WinogradStep : public Kernel::Step {
 
   // For each block of filters and each position in a tile: channels x filters, as products want it.
   void transform_weights(const Workload& workload, const std::vector<Tensor>& weights) {
-    const Tensor plain =
-        evaluated_side(workload, stage_, w_.weights, {w_.tap_y, w_.tap_x, w_.channel, w_.filter},
-                       device_, weights);
-    const auto* const from = plain.data<float>();
+    const FixedSide plain =
+        fixed_side(workload, stage_, *contraction_of(stage_), w_.weights,
+                   {w_.tap_y, w_.tap_x, w_.channel}, {w_.filter}, device_, weights);
+    const auto* const from = plain.elements.data<float>();
     weights_ = Tensor(DType::f32, {tile_.positions() * w_.channels * w_.filters});
     auto* const to = weights_.data<float>();
     const auto n = static_cast<size_t>(tile_.points);

@@ -47,25 +47,21 @@ Graph parse_onnx(std::span<const std::byte> bytes) {
 }
 
 Graph load_onnx(const fs::path& file) {
-  try {
-    std::error_code error;
-    const fs::file_status status = fs::status(file, error);
-    require(fs::exists(status), "there is no such file");
-    require(!fs::is_directory(status), "it is a directory");
-    require(fs::is_regular_file(status), "it is not a regular file");
-    std::ifstream stream(file, std::ios::binary);
-    require(stream.good(), "it cannot be opened");
-    require(stream.peek() != std::ifstream::traits_type::eof(), "it is empty");
-    onnx::ModelProto proto;
-    google::protobuf::io::IstreamInputStream input(&stream);
-    google::protobuf::io::CodedInputStream coded(&input);
-    require(proto.ParseFromCodedStream(&coded) && coded.ConsumedEntireMessage() && stream.eof(),
-            "{}", kNotParsed);
-    const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-    return import_model(std::move(proto), folder);
-  } catch (const Error& error) {
-    throw error.within(fmt::format("model '{}'", file.string()));
-  }
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  require(fs::exists(status), "there is no such file");
+  require(!fs::is_directory(status), "it is a directory");
+  require(fs::is_regular_file(status), "it is not a regular file");
+  std::ifstream stream(file, std::ios::binary);
+  require(stream.good(), "it cannot be opened");
+  require(stream.peek() != std::ifstream::traits_type::eof(), "it is empty");
+  onnx::ModelProto proto;
+  google::protobuf::io::IstreamInputStream input(&stream);
+  google::protobuf::io::CodedInputStream coded(&input);
+  require(proto.ParseFromCodedStream(&coded) && coded.ConsumedEntireMessage() && stream.eof(), "{}",
+          kNotParsed);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  return import_model(std::move(proto), folder);
 }
 
 }  // namespace aoe

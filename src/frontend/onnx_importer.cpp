@@ -12,8 +12,6 @@ constexpr int64_t kMaxNodes = 200'000;
 constexpr size_t kMaxCopiedBytes = size_t{1} << 30;
 // Each call takes stack.
 constexpr size_t kMaxCallDepth = 100;
-// Operators of any number of inputs become expressions as deep.
-constexpr int kMaxInputs = 4096;
 // Names grow with each call inside a call; beyond this they would tell nobody anything.
 constexpr size_t kMaxPrefix = 1000;
 
@@ -252,8 +250,6 @@ void OnnxImporter::import_operator(onnx::NodeProto& proto, const OpDef* def, int
   node.def = def;
   node.opset = opset;
   node.name = proto.name().empty() ? "" : scope.prefix + proto.name();
-  require(proto.input_size() <= kMaxInputs, "it has {} inputs; at most {} are supported",
-          proto.input_size(), kMaxInputs);
   for (const std::string& input : proto.input()) node.inputs.push_back(use(input, scope));
   for (auto& attribute : *proto.mutable_attribute()) {
     checked_name(attribute.name(), "an attribute");

@@ -116,7 +116,6 @@ void read_type(const onnx::TypeProto& proto, GraphValue& value) {
       if (tensor.elem_type() != 0) value.type.dtype = dtype_from_onnx(tensor.elem_type());
       if (!tensor.has_shape()) return;
       std::vector<Dim> dims;
-      Shape shape;
       for (const auto& dim : tensor.shape().dim()) {
         Dim read;
         if (dim.has_dim_value()) read.size = dim.dim_value();
@@ -124,16 +123,10 @@ void read_type(const onnx::TypeProto& proto, GraphValue& value) {
         // Some exporters write this for "unknown": two of them need not be equal.
         if (read.symbol == "?") read.symbol.clear();
         require(read.size >= -1, "dimension {} is negative", read.size);
-        shape.push_back(read.size);
         dims.push_back(std::move(read));
       }
       value.dims = std::move(dims);
-      const bool fixed = std::all_of(value.dims->begin(), value.dims->end(),
-                                     [](const Dim& dim) { return dim.is_fixed(); });
-      if (fixed) {
-        element_count(shape);
-        value.type.shape = std::move(shape);
-      }
+      set_shape_if_fixed(value);
       return;
     }
     case onnx::TypeProto::kSequenceType:

@@ -133,12 +133,13 @@ Tensor scaled(const Weights& weights, const std::vector<double>& scale) {
   const auto scale_all = [&]<typename T>(Tag<T>) {
     Tensor result(weights.tensor->type());
     const T* from = weights.tensor->data<T>();
-    const int64_t count = weights.tensor->count();
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t row = i / (weights.inner * weights.columns);
-      const int64_t column = i / weights.inner % weights.columns;
+    T* to = result.data<T>();
+    for (int64_t part = 0; part < weights.tensor->count() / weights.inner; ++part) {
+      const int64_t row = part / weights.columns;
+      const int64_t column = part % weights.columns;
       const int64_t channel = row / weights.group_rows * weights.columns + column;
-      result.data<T>()[i] = static_cast<T>(from[i] * scale[static_cast<size_t>(channel)]);
+      const double factor = scale[static_cast<size_t>(channel)];
+      for (int64_t i = 0; i < weights.inner; ++i) *to++ = static_cast<T>(*from++ * factor);
     }
     return result;
   };

@@ -16,6 +16,17 @@ std::string to_string(const Dim& dim) {
   return dim.symbol.empty() ? "?" : dim.symbol;
 }
 
+void set_shape_if_fixed(GraphValue& value) {
+  if (!value.dims) return;
+  Shape shape;
+  for (const Dim& dim : *value.dims) {
+    if (!dim.is_fixed()) return;
+    shape.push_back(dim.size);
+  }
+  element_count(shape);
+  value.type.shape = std::move(shape);
+}
+
 std::string Node::describe() const {
   if (!name.empty()) return fmt::format("node '{}' ({})", name, def->name);
   return fmt::format("an unnamed node ({})", def->name);
@@ -66,6 +77,8 @@ void verify(const Graph& graph) {
     }
   };
   for (const Node& node : graph.nodes) {
+    require(node.inputs.size() <= kMostInputs, "{} has {} inputs; at most {} are supported",
+            node.describe(), node.inputs.size(), kMostInputs);
     check_uses(node.inputs, node.describe());
     for (const Body& body : node.bodies) check_uses(body.captured, node.describe());
     for (const int id : node.outputs) {

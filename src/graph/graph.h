@@ -32,6 +32,10 @@ struct GraphValue {
   bool is_constant() const { return !constant.empty(); }
 };
 
+// Gives a value whose declared dimensions are all fixed their shape. Fails if its elements cannot
+// be counted.
+void set_shape_if_fixed(GraphValue& value);
+
 struct Graph;
 
 // A subgraph in an attribute of a control-flow node. Outer values it uses are inputs of its graph
@@ -68,6 +72,9 @@ struct Graph {
   GraphValue& value(int id) { return values[static_cast<size_t>(id)]; }
   const GraphValue& value(int id) const { return values[static_cast<size_t>(id)]; }
 };
+
+// Operators of any number of inputs become expressions as deep.
+inline constexpr size_t kMostInputs = 4096;
 
 // Fails unless the rules above hold; names the node that breaks them.
 void verify(const Graph& graph);

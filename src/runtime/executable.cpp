@@ -64,8 +64,19 @@ void Executable::prepare(Step& step, Task& task, bool late) const {
     if (!workload.values[static_cast<size_t>(workload.inputs[i])].weight) continue;
     weights[i] = graph_.value(task.inputs[i]).constant;
   }
-  step.kernel = std::make_shared<const Kernel>(
-      std::make_shared<const Workload>(std::move(workload)), *engine_.device, std::move(weights));
+  auto whole = std::make_shared<const Workload>(std::move(workload));
+  step.kernel =
+      engine_.policies
+          ? engine_.policies->kernel(std::move(whole), *engine_.device, std::move(weights))
+          : std::make_shared<const Kernel>(std::move(whole), *engine_.device, std::move(weights));
+}
+
+std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const {
+  std::vector<std::shared_ptr<const Kernel>> kernels;
+  for (const Step& step : steps_) {
+    if (step.kernel) kernels.push_back(step.kernel);
+  }
+  return kernels;
 }
 
 // Arenas begin with the pointers that a kernel is given, its inputs and its outputs.

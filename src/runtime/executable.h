@@ -10,6 +10,7 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "runtime/arena_pool.h"
+#include "runtime/stored_policies.h"
 
 namespace aoe {
 
@@ -20,6 +21,7 @@ struct Engine {
   int threads = 1;
   std::optional<Device> device;  // compiled kernels for it; nothing: the reference evaluator
   std::shared_ptr<ArenaPool> arenas = std::make_shared<ArenaPool>();
+  std::shared_ptr<const StoredPolicies> policies = {};  // nothing: the default ones
 };
 
 // A simplified graph with every node ready to run. Immutable, so any number of threads may run it
@@ -37,6 +39,8 @@ class Executable {
 
   // Without the constants that only kernels read, which have them.
   const Graph& graph() const { return graph_; }
+  // Of those nodes whose shapes are known before a run, in order.
+  std::vector<std::shared_ptr<const Kernel>> kernels() const;
 
  private:
   // What the plan's step of the same number needs to run.

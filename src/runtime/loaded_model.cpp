@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "base/notice.h"
 #include "device/cores.h"
 #include "frontend/onnx.h"
 #include "graph/simplify.h"
+#include "policy/policy_text.h"
 
 namespace aoe {
 namespace {
@@ -22,6 +24,7 @@ void check_declared(const Port& output, const ValueType& type) {
 }
 
 Engine engine_of(const LoadOptions& options) {
+  require(options.threads >= 0, "threads is {}; 0 stands for all cores", options.threads);
   Engine engine{options.threads > 0 ? options.threads : usable_cores(), std::nullopt};
   if (options.kernels == "reference") return engine;
   engine.device = host_device();
@@ -33,20 +36,28 @@ Engine engine_of(const LoadOptions& options) {
   return engine;
 }
 
+std::string widest_set(const Device& device) {
+  return device.instruction_sets.empty() ? "" : std::string(name(device.instruction_sets.back()));
+}
+
+// The policies that came with a model, if they are for the machine at hand.
+std::shared_ptr<const StoredPolicies> policies_of(OmModel& model, const Engine& engine,
+                                                  const std::string& place) {
+  if (!engine.device || model.policies.empty()) return nullptr;
+  const std::string soc_version = engine.device->soc_version();
+  const std::string set = widest_set(*engine.device);
+  if (model.soc_version != soc_version || model.instruction_set != set) {
+    notice(fmt::format("{} was made for {} with {}, this is {} with {}: default policies are used",
+                       place, model.soc_version, model.instruction_set, soc_version, set));
+    return nullptr;
+  }
+  return std::make_shared<const StoredPolicies>(std::move(model.policies));
+}
+
 std::string names_of(const std::vector<Port>& ports) {
   std::vector<std::string> names;
   for (const Port& port : ports) names.push_back(port.name);
   return fmt::format("{}", fmt::join(names, ", "));
-}
-
-void set_shape_if_fixed(GraphValue& value) {
-  if (!value.dims) return;
-  Shape shape;
-  for (const Dim& dim : *value.dims) {
-    if (!dim.is_fixed()) return;
-    shape.push_back(dim.size);
-  }
-  value.type.shape = std::move(shape);
 }
 
 // Sizes of symbols, collected from what is given for some inputs.
@@ -98,7 +109,6 @@ void fix_shapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
       for (Dim& dim : *input.dims) symbols.resolve(dim);
     }
     set_shape_if_fixed(input);
-    if (input.type.shape) element_count(*input.type.shape);
   }
 }
 
@@ -146,25 +156,31 @@ std::string Port::describe() const {
 }
 
 LoadedModel LoadedModel::from_file(const std::filesystem::path& file, const LoadOptions& options) {
-  Graph graph = load_onnx(file);
-  try {
-    return LoadedModel(std::move(graph), options);
-  } catch (const Error& error) {
-    throw error.within(fmt::format("model '{}'", file.string()));
-  }
+  const auto load = [&] { return is_om(file) ? load_om(file) : OmModel{.graph = load_onnx(file)}; };
+  return made_of(load, options, fmt::format("model '{}'", file.string()));
 }
 
 LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const LoadOptions& options) {
+  const auto load = [&] {
+    return is_om(bytes) ? parse_om(bytes) : OmModel{.graph = parse_onnx(bytes)};
+  };
+  return made_of(load, options, "model");
+}
+
+LoadedModel LoadedModel::made_of(const std::function<OmModel()>& load, const LoadOptions& options,
+                                 const std::string& place) {
   try {
-    return LoadedModel(parse_onnx(bytes), options);
+    OmModel model = load();
+    Engine engine = engine_of(options);
+    engine.policies = policies_of(model, engine, place);
+    fix_shapes(model.graph, options.input_shapes);
+    return LoadedModel(std::move(model.graph), std::move(engine));
   } catch (const Error& error) {
-    throw error.within("model");
+    throw error.within(place);
   }
 }
 
-LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
-  require(options.threads >= 0, "threads is {}; 0 stands for all cores", options.threads);
-  fix_shapes(graph, options.input_shapes);
+LoadedModel::LoadedModel(Graph graph, Engine engine) : engine_(std::move(engine)) {
   for (const int id : graph.inputs) inputs_.push_back(port_of(graph.value(id)));
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     outputs_.push_back(port_of(graph.value(graph.outputs[i])));
@@ -176,11 +192,11 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
                                  [](const Port& port) { return port.type.is_static(); });
   if (!fixed) {
     // What is still open is known at the first run.
-    runner_ = std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)),
-                                            engine_of(options));
+    runner_ =
+        std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)), engine_);
     return;
   }
-  only_ = std::make_shared<const Executable>(std::move(graph), engine_of(options));
+  only_ = std::make_shared<const Executable>(std::move(graph), engine_);
   const Graph& prepared = only_->graph();
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const GraphValue& value = prepared.value(prepared.outputs[i]);
@@ -190,6 +206,24 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
     outputs_[i].dims.emplace();
     for (const int64_t extent : *value.type.shape) outputs_[i].dims->push_back({extent, ""});
   }
+}
+
+OmModel LoadedModel::stored() const {
+  OmModel model;
+  if (engine_.device) {
+    model.soc_version = engine_.device->soc_version();
+    model.instruction_set = widest_set(*engine_.device);
+  }
+  if (!only_) {
+    model.graph = runner_->graph();
+    return model;
+  }
+  model.graph = only_->graph();
+  for (const auto& kernel : only_->kernels()) {
+    std::string& text = model.policies[key_of(kernel->workload())];
+    if (text.empty()) text = to_string(kernel->policy(), kernel->workload());
+  }
+  return model;
 }
 
 std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) const {

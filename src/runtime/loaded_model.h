@@ -1,13 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "frontend/om.h"
 #include "runtime/graph_runner.h"
 
 namespace aoe {
@@ -31,8 +32,9 @@ struct LoadOptions {
   std::string kernels;
 };
 
-// A model ready to run, on any number of threads at once. Where symbolic dimensions are left open,
-// each new combination of input shapes is prepared when it first comes.
+// A model ready to run, of an ONNX or an .om file: the first bytes tell which, on any number of
+// threads at once. Where symbolic dimensions are left open, each new combination of input shapes is
+// prepared when it first comes.
 class LoadedModel {
  public:
   static LoadedModel from_file(const std::filesystem::path& file, const LoadOptions& options);
@@ -49,11 +51,19 @@ class LoadedModel {
   // sequences have no place in such memory.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
 
+  // The model as it is to be kept in a file: simplified, and if all shapes are fixed with the
+  // policies of its kernels.
+  OmModel stored() const;
+
  private:
-  LoadedModel(Graph graph, const LoadOptions& options);
+  // `place` names the model in messages.
+  static LoadedModel made_of(const std::function<OmModel()>& load, const LoadOptions& options,
+                             const std::string& place);
+  LoadedModel(Graph graph, Engine engine);
 
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
+  Engine engine_;
   std::shared_ptr<const Executable> only_;  // where the inputs' types are all fixed
   std::shared_ptr<GraphRunner> runner_;     // where they are not
 };

@@ -58,7 +58,8 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
            {kProduct, "product block=1x1", "column 9: 'tile=' is expected, not 'block'"},
            {kProduct, "stage 7 root", "stage 7; the workload has 1, counted from 0"},
            {kProduct, "stage 0 moon",
-            "'rows', 'root', 'loops', 'direct', 'winograd2' or 'winograd4' is expected, not 'moon'"},
+            "'rows', 'root', 'loops', 'direct', 'winograd2' or 'winograd4' is expected, not "
+            "'moon'"},
            {kProduct, "stage 0 loops; loops outer=0 [q:4]", "one of them, 'stream' or ']'"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4 a:4]", "one vector axis only"},
            {kProduct, "product tile=4x2x4 block=64x80 first=last",

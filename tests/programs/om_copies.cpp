@@ -1,0 +1,18 @@
+// Makes .om files as `aoe compile` does, many in one process: reads paths of models, a line each,
+// writes PATH.om beside each, and answers with an empty line or with what is wrong.
+
+#include <iostream>
+
+#include "runtime/loaded_model.h"
+
+int main() {
+  for (std::string path; std::getline(std::cin, path);) {
+    try {
+      aoe::write_om(path + ".om", aoe::LoadedModel::from_file(path, {}).stored());
+      std::cout << std::endl;
+    } catch (const aoe::Error& error) {
+      std::cout << error.what() << std::endl;
+    }
+  }
+  return 0;
+}
