@@ -14,12 +14,7 @@ std::atomic<int64_t> limit_override{0};
 
 std::shared_ptr<void> elements_of(const TensorType& type) {
   const int64_t count = type.count();
-  int64_t bytes = 0;
-  const bool overflow = __builtin_mul_overflow(count, info(type.dtype).bytes, &bytes);
-  if (overflow || bytes > tensor_limit()) {
-    fail("a tensor of type {} needs more than the {} MB that one tensor may have here",
-         to_string(type), tensor_limit() >> 20);
-  }
+  const int64_t bytes = bytes_within_limit(type);
   if (type.dtype == DType::string) {
     return std::shared_ptr<std::string[]>(new std::string[static_cast<size_t>(count)]);
   }
@@ -29,6 +24,16 @@ std::shared_ptr<void> elements_of(const TensorType& type) {
 }
 
 }  // namespace
+
+int64_t bytes_within_limit(const TensorType& type) {
+  int64_t bytes = 0;
+  const bool overflow = __builtin_mul_overflow(type.count(), info(type.dtype).bytes, &bytes);
+  if (overflow || bytes > tensor_limit()) {
+    fail("a tensor of type {} needs more than the {} MB that one tensor may have here",
+         to_string(type), tensor_limit() >> 20);
+  }
+  return bytes;
+}
 
 std::string to_string(const TensorType& type) {
   return fmt::format("{}{}", name(type.dtype), to_string(type.shape));

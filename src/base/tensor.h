@@ -114,6 +114,8 @@ struct TensorView {
 
 // Bytes one tensor may have: half of the machine's memory unless set.
 int64_t tensor_limit();
+// The size of a tensor's elements; fails if that is more than one may have.
+int64_t bytes_within_limit(const TensorType& type);
 void set_tensor_limit(int64_t bytes);
 
 }  // namespace aoe

@@ -1,5 +1,7 @@
 #include "runtime/executable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -31,6 +33,15 @@ Executable::Executable(Graph graph, Engine engine)
       step.bodies.push_back(std::make_unique<GraphRunner>(body.graph, engine_));
     }
   }
+  for (const int id : graph_.inputs) {
+    const GraphValue& input = graph_.value(id);
+    if (input.type.kind != ValueType::Kind::tensor || !input.type.is_static()) continue;
+    try {
+      bytes_within_limit(input.type.tensor());
+    } catch (const Error& error) {
+      throw error.within(fmt::format("input '{}'", input.name));
+    }
+  }
   compile_steps();
   lay_out_arena();
   drop_constants();
@@ -53,6 +64,9 @@ void Executable::compile_steps() {
 
 void Executable::prepare(Step& step, Task& task, bool late) const {
   Workload& workload = task.workload;
+  for (const int output : workload.outputs) {
+    bytes_within_limit(workload.values[static_cast<size_t>(output)].type);
+  }
   const bool compiled = engine_.device && (!late || work_of(workload) > kWorthCompilingLate);
   if (!compiled) {
     step.evaluator =
