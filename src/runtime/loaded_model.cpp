@@ -13,8 +13,10 @@
 namespace aoe {
 namespace {
 
-Port port_of(const GraphValue& value) {
-  return {value.name, value.declared.value_or(value.type), value.dims};
+Port input_port(const GraphValue& value) { return {value.name, value.type, value.dims}; }
+
+Port output_port(const GraphValue& value, const std::string& name) {
+  return {name, value.declared.value_or(value.type), value.dims};
 }
 
 void check_declared(const Port& output, const ValueType& type) {
@@ -181,10 +183,9 @@ LoadedModel LoadedModel::made_of(const std::function<OmModel()>& load, const Loa
 }
 
 LoadedModel::LoadedModel(Graph graph, Engine engine) : engine_(std::move(engine)) {
-  for (const int id : graph.inputs) inputs_.push_back(port_of(graph.value(id)));
+  for (const int id : graph.inputs) inputs_.push_back(input_port(graph.value(id)));
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    outputs_.push_back(port_of(graph.value(graph.outputs[i])));
-    outputs_.back().name = graph.output_names[i];
+    outputs_.push_back(output_port(graph.value(graph.outputs[i]), graph.output_names[i]));
   }
   // What does not depend on open dimensions is done once, so that all shapes share its weights.
   simplify(graph);

@@ -474,6 +474,16 @@ def test_structure(case, whole, tmp_path):
     refused(tmp_path / "model.om", *patterns)
 
 
+def test_what_is_declared_of_an_input_is_not_relied_on(small, tmp_path):
+    found = om_files.read(small)
+    value(found.structure, "x").declared.dtype = b"int64"
+    (tmp_path / "model.om").write_bytes(found.to_bytes())
+    assert "float32[2, 3]" in succeeds("run", tmp_path / "model.om")
+    np.savez(tmp_path / "in.npz", x=np.ones((2, 3), np.int64))
+    message = fails("run", tmp_path / "model.om", "--input", tmp_path / "in.npz")
+    assert "float32" in message
+
+
 def test_bools_are_0_or_1_whatever_the_file_says(tmp_path):
     flags = {"f": np.array([True, False])}
     built = model(
