@@ -22,6 +22,7 @@ struct DevicesOptions {
 struct Measured {
   int threads;
   Rates rates;
+  double fork_join_us;
 };
 
 std::vector<Measured> measure(const Device& device, const DevicesOptions& options) {
@@ -30,7 +31,9 @@ std::vector<Measured> measure(const Device& device, const DevicesOptions& option
   if (options.threads > 0) counts = {options.threads};
   else if (device.cores > 1) counts.push_back(device.cores);
   std::vector<Measured> measured;
-  for (const int count : counts) measured.push_back({count, measure_rates(device, count)});
+  for (const int count : counts) {
+    measured.push_back({count, measure_rates(device, count), measure_fork_join_us(count)});
+  }
   return measured;
 }
 
@@ -64,9 +67,10 @@ void print_text(const Device& device, const std::vector<Measured>& measured) {
   }
   print_row("cores", fmt::format("{} of {} usable", device.cores, device.processors));
   print_row("memory", size_text(device.memory_bytes));
-  for (const auto& [threads, rates] : measured) {
+  for (const auto& [threads, rates, fork_join_us] : measured) {
     print_row(count_text(threads, "thread"),
-              fmt::format("{:.1f} GFLOP/s (f32), {:.1f} GB/s", rates.fma_gflops, rates.copy_gbps));
+              fmt::format("{:.1f} GFLOP/s (f32), {:.1f} GB/s{}", rates.fma_gflops, rates.copy_gbps,
+                          threads > 1 ? fmt::format(", fork-join {:.2f} us", fork_join_us) : ""));
   }
 }
 
@@ -82,9 +86,11 @@ void print_json(const Device& device, const std::vector<Measured>& measured) {
                       {"shared_by", shared_by}});
   }
   Json rates = Json::array();
-  for (const auto& [threads, seen] : measured) {
-    rates.push_back(
-        {{"threads", threads}, {"fma_gflops", seen.fma_gflops}, {"copy_gbps", seen.copy_gbps}});
+  for (const auto& [threads, seen, fork_join_us] : measured) {
+    rates.push_back({{"threads", threads},
+                     {"fma_gflops", seen.fma_gflops},
+                     {"copy_gbps", seen.copy_gbps},
+                     {"fork_join_us", fork_join_us}});
   }
   Json all{{"soc_version", device.soc_version()},
            {"architecture", device.architecture},

@@ -95,7 +95,7 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device
       std::none_of(scheduled_.values.begin(), scheduled_.values.end(),
                    [](const Workload::Value& v) { return v.type.dtype == DType::f64; });
   place_values();
-  drop_unread_weights();
+  drop_unread();
 }
 
 Kernel::Kernel(std::shared_ptr<const Workload> workload, const Device& device,
@@ -160,24 +160,20 @@ void Kernel::place_values() {
   values_bytes_ = list + arena.bytes;
 }
 
-void Kernel::drop_unread_weights() {
+void Kernel::drop_unread() {
   // The reference, which finds an index that is out of range, reads all of them.
   if (looks_up(*workload_)) return;
-  std::vector<bool> read(weights_.size());
+  std::vector<bool> read(scheduled_.values.size());
+  const auto note = [&](int value) { read[static_cast<size_t>(scheduled_.storage(value))] = true; };
+  for (const int output : scheduled_.outputs) note(output);
   for (const auto& step : steps_) {
-    for (const int value : step->values()) {
-      const Memory& memory = memory_[static_cast<size_t>(value)];
-      const auto input = static_cast<size_t>(memory.at);
-      if (memory.in == Memory::In::input && input < read.size()) read[input] = true;
-    }
-  }
-  for (const int output : scheduled_.outputs) {
-    const Memory& memory = memory_[static_cast<size_t>(scheduled_.storage(output))];
-    const auto input = static_cast<size_t>(memory.at);
-    if (memory.in == Memory::In::input && input < read.size()) read[input] = true;
+    for (const int value : step->values()) note(value);
   }
   for (size_t i = 0; i < read.size(); ++i) {
-    if (!read[i]) weights_[i] = {};
+    if (!read[i]) scheduled_.values[i].constant = {};
+  }
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (!read[static_cast<size_t>(scheduled_.storage(scheduled_.inputs[i]))]) weights_[i] = {};
   }
 }
 

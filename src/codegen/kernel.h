@@ -74,8 +74,8 @@ class Kernel {
   };
   // Finds the memory of every value that a step reads or writes.
   void place_values();
-  // Weights that are laid out anew in the steps, and not read any more as they were.
-  void drop_unread_weights();
+  // Drops weights and constants that steps have laid out anew, and do not read as they were.
+  void drop_unread();
   const void* memory_of(int value, std::span<const void* const> inputs,
                         std::span<void* const> outputs, std::byte* work) const;
   // False if a loaded index was out of range.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "device/cores.h"
 #include "device/measure_loops.h"
 
@@ -149,6 +150,21 @@ Rates measure_rates(const Device& device, int threads) {
           cpus.size());
   cpus.resize(threads);
   return {fma_rate(device, cpus) / 1e9, copy_rate(device, cpus) / 1e9};
+}
+
+double measure_fork_join_us(int threads) {
+  if (threads <= 1) return 0;
+  constexpr int kTimes = 10000;
+  const HelpersAwake helpers(threads);
+  std::vector<double> taken(kTimes);
+  for (double& time : taken) {
+    const double begin = seconds();
+    parallel_for(threads, 1, threads, [](int64_t, int64_t, int) {});
+    time = seconds() - begin;
+  }
+  const auto median = taken.begin() + kTimes / 2;
+  std::nth_element(taken.begin(), median, taken.end());
+  return *median * 1e6;
 }
 
 }  // namespace aoe

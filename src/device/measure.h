@@ -17,6 +17,10 @@ struct Rates {
 // those that share none first; throws Error if there are more threads than processors to run on.
 Rates measure_rates(const Device& device, int threads);
 
+// What it takes to hand work to helpers who are awake and to wait until they are done, in
+// microseconds: the median of many times. 0 for one thread.
+double measure_fork_join_us(int threads);
+
 // Bytes that copies must touch to be sure of the memory's speed, not of a cache's.
 int64_t bytes_beyond_caches(const Device& device, int threads);
 

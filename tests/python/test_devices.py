@@ -68,12 +68,13 @@ def test_rates_of_one_core_and_of_all():
     assert [rate["threads"] for rate in device["rates"]] == sorted({1, device["cores"]})
     for rate in device["rates"]:
         assert rate["fma_gflops"] > 0 and rate["copy_gbps"] > 0
+        assert (rate["fork_join_us"] > 0) == (rate["threads"] > 1)
 
 
 def test_rates_of_so_many_cores_in_words():
     last = succeeds("devices", "--measure", "--threads", 1).splitlines()[-1]
     assert last.startswith("1 thread ")
-    assert "GFLOP/s" in last and "GB/s" in last
+    assert "GFLOP/s" in last and "GB/s" in last and "fork-join" not in last
 
 
 @pytest.mark.parametrize(
