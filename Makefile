@@ -14,7 +14,7 @@ PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
 
 BUILD := build
 VENV := $(BUILD)/venv
-CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' | sort)
+CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.c' '*.h' | sort)
 PRODUCTS = aoe aoe_shared _aoe
 PY_DIRS = $(wildcard python tools tests bench)
 

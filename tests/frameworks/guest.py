@@ -1,9 +1,9 @@
 """A process in which a framework and aoe do the same work in turns:
 
-guest.py FRAMEWORK FIRST FOLDER
+guest.py FRAMEWORK FIRST FOLDER LIBRARY
 
 FIRST, "framework" or "aoe", is loaded before the other. The folder holds model.onnx and arrays.npz:
-what is convolved, multiplied and turned into shares, and by what.
+what is convolved, multiplied and turned into shares, and by what. LIBRARY is libaoe.so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from c_interface import Library
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -76,9 +77,11 @@ def torch() -> Callable[[Arrays], np.ndarray]:
 FRAMEWORKS = {"tensorflow": tensorflow, "mindspore": mindspore, "torch": torch}
 
 
-def ours() -> Callable[[Path, Arrays], np.ndarray]:
-    """What the Python module makes of a model, checked against the reference."""
+def ours(library: Path) -> Callable[[Path, Arrays], np.ndarray]:
+    """What the module and the library make of a model, checked against the reference."""
     import aoe
+
+    c_interface = Library(library)
 
     def run(model: Path, arrays: Arrays) -> np.ndarray:
         feeds = {"image": arrays["image"]}
@@ -86,6 +89,9 @@ def ours() -> Callable[[Path, Arrays], np.ndarray]:
         for threads in (1, 2):
             (result,) = aoe.load(model, threads=threads).run(feeds).values()
             check_close("kernels and the reference", result, expected)
+        from_c = np.empty_like(expected)
+        c_interface.run(model, arrays["image"], from_c)
+        check_close("the C interface and the reference", from_c, expected)
         return result
 
     return run
@@ -98,16 +104,16 @@ def check_close(what: str, result: np.ndarray, expected: np.ndarray) -> None:
 
 
 def main() -> None:
-    name, first, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    name, first, folder, library = *sys.argv[1:3], Path(sys.argv[3]), Path(sys.argv[4])
     arrays = dict(np.load(folder / "arrays.npz"))
     model = folder / "model.onnx"
     if first == "aoe":
-        aoe_run = ours()
+        aoe_run = ours(library)
         aoe_run(model, arrays)
     framework_run = FRAMEWORKS[name]()
     before = framework_run(arrays)
     if first == "framework":
-        aoe_run = ours()
+        aoe_run = ours(library)
     check_close(f"aoe and {name}", aoe_run(model, arrays), before)
     after = framework_run(arrays)
     if after.tobytes() != before.tobytes():

@@ -25,6 +25,7 @@ from guest import FRAMEWORKS
 from onnx_models import model, node
 from process import Failure
 
+LIBRARY = ROOT / "build" / "libaoe.so"
 PLACE = ROOT / "build" / "frameworks"
 # What the largest needs while it is installed: its files and the packages that they come from.
 ROOM_BYTES = 5 << 30
@@ -61,7 +62,7 @@ def run_guest(python: Path, name: str, first: str) -> None:
         told = {"PYTHONPATH": str(ROOT / "build" / "python"), "XDG_CACHE_HOME": str(kept)}
         try:
             done = subprocess.run(
-                [str(python), str(HERE / "guest.py"), name, first, work],
+                [str(python), str(HERE / "guest.py"), name, first, work, str(LIBRARY)],
                 capture_output=True,
                 text=True,
                 timeout=SECONDS_TO_RUN,
