@@ -1,13 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <random>
-#include <set>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -15,7 +12,8 @@
 #include "codegen/kernel.h"
 #include "device/measure.h"
 #include "expr/parse.h"
-#include "expr/rewrite.h"
+#include "measure/intervals.h"
+#include "measure/rounds.h"
 #include "policy/policy_text.h"
 
 namespace aoe {
@@ -32,6 +30,7 @@ struct KernelOptions {
 };
 
 constexpr size_t kLongestText = 1 << 20;
+constexpr double kTimingSeconds = 0.5;
 
 std::string read_all(std::istream& stream) {
   std::string text;
@@ -82,43 +81,6 @@ Tensor random_tensor(const TensorType& type, std::mt19937& random) {
   return tensor;
 }
 
-// Operations on elements; indexes and what only moves do not count.
-double operations_in(const Expr& expr) {
-  double count = 0;
-  std::set<const Expr::Node*> seen;
-  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
-    if (!seen.insert(&*e).second) return;
-    switch (e->op) {
-      case ExprOp::constant:
-      case ExprOp::axis:
-      case ExprOp::load:
-      case ExprOp::arg: return;
-      case ExprOp::cast:
-      case ExprOp::select: break;
-      default: count += 1;
-    }
-    for (const Expr& operand : e->operands) walk(operand);
-  };
-  walk(expr);
-  return count;
-}
-
-double operations_of(const Workload& workload) {
-  double total = 0;
-  for (const Stage& stage : workload.stages) {
-    double each = 0;
-    for (const Expr& element : stage.elements) each += operations_in(element);
-    if (stage.reducer) {
-      for (const Expr& combine : stage.reducer->combine) each += operations_in(combine);
-    }
-    total += each * static_cast<double>(element_count(stage.extents()));
-    each = 0;
-    for (const Expr& result : stage.results) each += operations_in(result);
-    total += each * static_cast<double>(element_count(stage.axes));
-  }
-  return total;
-}
-
 double largest_error(const std::vector<Tensor>& results, const std::vector<Tensor>& expected,
                      double& largest) {
   double error = 0;
@@ -133,39 +95,6 @@ double largest_error(const std::vector<Tensor>& results, const std::vector<Tenso
     }
   }
   return error;
-}
-
-struct Times {
-  double median_ns;
-  double minimum_ns;
-  size_t runs;
-};
-
-// Runs of at least `kBatchNs` together, so that the clock does not matter, until enough time is
-// spent.
-Times measured(const Kernel& kernel, const std::vector<Tensor>& inputs,
-               std::vector<Tensor>& outputs, int threads) {
-  using Clock = std::chrono::steady_clock;
-  const HelpersAwake helpers(threads);
-  constexpr double kBatchNs = 20e3;
-  constexpr double kSpentNs = 500e6;
-  constexpr size_t kLeast = 5;
-  const auto batch_ns = [&](int runs) {
-    const auto start = Clock::now();
-    for (int i = 0; i < runs; ++i) kernel.run_into(inputs, outputs, threads);
-    return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-  };
-  int runs = 1;
-  while (batch_ns(runs) < kBatchNs && runs < 1 << 16) runs *= 2;
-  std::vector<double> times;
-  double spent = 0;
-  while (times.size() < kLeast || spent < kSpentNs) {
-    const double ns = batch_ns(runs);
-    spent += ns;
-    times.push_back(ns / runs);
-  }
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times[0], times.size() * static_cast<size_t>(runs)};
 }
 
 std::string duration_text(double ns) {
@@ -213,20 +142,20 @@ std::string error_text(const std::shared_ptr<const Workload>& workload, const Pr
 void print_times(const std::shared_ptr<const Workload>& workload, const Kernel& kernel,
                  const Device& device, const Problem& problem, int threads) {
   std::vector<Tensor> outputs;
-  double bytes = 0;
   for (const int id : workload->outputs) {
     outputs.emplace_back(workload->values[static_cast<size_t>(id)].type);
-    bytes += static_cast<double>(outputs.back().bytes());
   }
-  for (const Tensor& input : problem.inputs) bytes += static_cast<double>(input.bytes());
   kernel.run_into(problem.inputs, outputs, threads);
   const std::string error = error_text(workload, problem, outputs, device.cores);
-  const Times times = measured(kernel, problem.inputs, outputs, threads);
+  const HelpersAwake helpers(threads);
+  const Turns turns = measure_rounds({[&] { kernel.run_into(problem.inputs, outputs, threads); }},
+                                     {.seconds = kTimingSeconds})[0];
+  const double median_ns = median_of(turns.medians_ns).median;
   const Rates roofs = measure_rates(device, std::min(threads, device.cores));
-  const double gflops = operations_of(*workload) / times.median_ns;
-  const double gbps = bytes / times.median_ns;
-  fmt::print("time    median {}, minimum {}, of {} runs, {}\n", duration_text(times.median_ns),
-             duration_text(times.minimum_ns), times.runs,
+  const double gflops = operations_of(*workload) / median_ns;
+  const double gbps = bytes_of(*workload) / median_ns;
+  fmt::print("time    median {}, minimum {}, of {} runs, {}\n", duration_text(median_ns),
+             duration_text(turns.minimum_ns), turns.calls,
              threads == 1 ? "1 thread" : fmt::format("{} threads", threads));
   fmt::print("rate    {:.4g} GFLOP/s{}, {:.4g} GB/s{}\n", gflops,
              share_text(gflops, roofs.fma_gflops), gbps, share_text(gbps, roofs.copy_gbps));
