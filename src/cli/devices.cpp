@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/words.h"
 #include "device/device.h"
 #include "device/measure.h"
 
@@ -37,17 +38,6 @@ std::vector<std::string_view> names(const std::vector<InstructionSet>& sets) {
   std::vector<std::string_view> found;
   for (const InstructionSet set : sets) found.push_back(name(set));
   return found;
-}
-
-// "32 KiB", "24 MiB", "7.8 GiB"
-std::string size_text(int64_t bytes) {
-  if (bytes < 1 << 20) return fmt::format("{:.4g} KiB", static_cast<double>(bytes) / (1 << 10));
-  if (bytes < 1 << 30) return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / (1 << 20));
-  return fmt::format("{:.4g} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
-std::string count_text(int count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
 void print_row(std::string_view label, std::string_view text) {

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/words.h"
 #include "codegen/kernel.h"
 #include "device/measure.h"
 #include "expr/parse.h"
@@ -66,21 +68,6 @@ Device device_for(const std::string& kernels) {
   return narrowed(host_device(), *set);
 }
 
-// Floats around 0; integers from {0, 1}, so that indices stay in range.
-Tensor random_tensor(const TensorType& type, std::mt19937& random) {
-  require(type.dtype != DType::string, "kernels have no strings");
-  Tensor tensor(type);
-  std::normal_distribution<float> normal;
-  dispatch(type.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (int64_t i = 0; i < tensor.count(); ++i) {
-      if (is_float(type.dtype)) tensor.data<T>()[i] = static_cast<T>(normal(random));
-      else tensor.data<T>()[i] = static_cast<T>(static_cast<int64_t>(random() & 1));
-    }
-  });
-  return tensor;
-}
-
 double largest_error(const std::vector<Tensor>& results, const std::vector<Tensor>& expected,
                      double& largest) {
   double error = 0;
@@ -97,16 +84,6 @@ double largest_error(const std::vector<Tensor>& results, const std::vector<Tenso
   return error;
 }
 
-std::string duration_text(double ns) {
-  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
-  return ns < 1e6 ? fmt::format("{:.2f} us", ns / 1e3) : fmt::format("{:.3f} ms", ns / 1e6);
-}
-
-// How much of what the machine was seen to do.
-std::string share_text(double rate, double roof) {
-  return roof > 0 ? fmt::format(" ({:.0f} % of {:.0f})", 100 * rate / roof, roof) : "";
-}
-
 struct Problem {
   std::vector<Tensor> inputs;
   std::vector<Tensor> weights;
@@ -119,6 +96,7 @@ Problem problem_of(const Workload& workload, uint32_t seed, bool all) {
   for (const int id : workload.inputs) {
     const Workload::Value& value = workload.values[static_cast<size_t>(id)];
     const bool wanted = all || value.weight;
+    require(value.type.dtype != DType::string, "kernels have no strings");
     problem.inputs.push_back(wanted ? random_tensor(value.type, random) : Tensor{});
     problem.weights.push_back(value.weight ? problem.inputs.back() : Tensor{});
   }
@@ -155,8 +133,7 @@ void print_times(const std::shared_ptr<const Workload>& workload, const Kernel& 
   const double gflops = operations_of(*workload) / median_ns;
   const double gbps = bytes_of(*workload) / median_ns;
   fmt::print("time    median {}, minimum {}, of {} runs, {}\n", duration_text(median_ns),
-             duration_text(turns.minimum_ns), turns.calls,
-             threads == 1 ? "1 thread" : fmt::format("{} threads", threads));
+             duration_text(turns.minimum_ns), turns.calls, count_text(threads, "thread"));
   fmt::print("rate    {:.4g} GFLOP/s{}, {:.4g} GB/s{}\n", gflops,
              share_text(gflops, roofs.fma_gflops), gbps, share_text(gbps, roofs.copy_gbps));
   fmt::print("error   {}\n", error);

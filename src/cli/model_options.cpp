@@ -1,0 +1,49 @@
+#include "cli/model_options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace aoe {
+
+std::map<std::string, Shape> parse_shapes(const std::string& text) {
+  constexpr std::string_view kForm = "it must look like \"a:1,3,224,224;b:2\"";
+  std::map<std::string, Shape> shapes;
+  for (const std::string& part : CLI::detail::split(text, ';')) {
+    // Names may hold colons themselves (TensorFlow's "x:0").
+    const size_t colon = part.rfind(':');
+    if (part.empty()) continue;
+    require(colon != std::string::npos && colon > 0, "--input_shape '{}': {}", text, kForm);
+    Shape& shape = shapes[part.substr(0, colon)];
+    require(shape.empty(), "--input_shape names '{}' twice", part.substr(0, colon));
+    if (colon + 1 == part.size()) continue;  // a scalar
+    for (const std::string& number : CLI::detail::split(part.substr(colon + 1), ',')) {
+      int64_t extent = 0;
+      const std::string digits = CLI::detail::trim_copy(number);
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), extent);
+      require(error == std::errc{} && end == digits.data() + digits.size(),
+              "--input_shape '{}': '{}' is not a number; {}", text, number, kForm);
+      require(extent >= 0, "--input_shape '{}': {} is negative", text, extent);
+      shape.push_back(extent);
+    }
+  }
+  return shapes;
+}
+
+void check_output(const std::string& output, const std::string& model) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path file(output);
+  const fs::file_status status = fs::status(file, error);
+  require(!fs::exists(status) || fs::is_regular_file(status),
+          "--output '{}' exists and is not a regular file", output);
+  require(!fs::equivalent(file, model, error), "--output '{}' is the model itself", output);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  require(file.has_filename() && fs::is_directory(folder, error),
+          "--output '{}': there is no folder '{}'", output, folder.string());
+}
+
+}  // namespace aoe

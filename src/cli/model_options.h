@@ -1,0 +1,18 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/shape.h"
+
+namespace aoe {
+
+// What several commands that take a model understand alike.
+
+// "a:1,3,224,224;b:2"
+std::map<std::string, Shape> parse_shapes(const std::string& text);
+
+// Before any work: whether a file can be written there without harm.
+void check_output(const std::string& output, const std::string& model);
+
+}  // namespace aoe
