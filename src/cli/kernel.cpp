@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <random>
@@ -10,10 +9,12 @@
 #include "base/parallel.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/kernels_option.h"
 #include "cli/words.h"
 #include "codegen/kernel.h"
 #include "device/measure.h"
 #include "expr/parse.h"
+#include "measure/difference.h"
 #include "measure/intervals.h"
 #include "measure/rounds.h"
 #include "policy/policy_text.h"
@@ -61,29 +62,6 @@ std::string text_of(const std::string& argument) {
   return text;
 }
 
-Device device_for(const std::string& kernels) {
-  if (kernels.empty()) return host_device();
-  const auto set = instruction_set_named(kernels);
-  require(set.has_value(), "--kernels is '{}'; sse2, avx2 or avx512 is expected", kernels);
-  return narrowed(host_device(), *set);
-}
-
-double largest_error(const std::vector<Tensor>& results, const std::vector<Tensor>& expected,
-                     double& largest) {
-  double error = 0;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const std::vector<double> a = results[i].to_doubles();
-    const std::vector<double> b = expected[i].to_doubles();
-    for (size_t k = 0; k < a.size(); ++k) {
-      if (std::isfinite(b[k])) largest = std::max(largest, std::abs(b[k]));
-      if (a[k] == b[k] || (std::isnan(a[k]) && std::isnan(b[k]))) continue;
-      const double difference = std::abs(a[k] - b[k]);
-      error = std::max(error, std::isnan(difference) ? INFINITY : difference);
-    }
-  }
-  return error;
-}
-
 struct Problem {
   std::vector<Tensor> inputs;
   std::vector<Tensor> weights;
@@ -111,10 +89,8 @@ std::string error_text(const std::shared_ptr<const Workload>& workload, const Pr
   const int64_t work = work_of(*workload);
   if (work > kTooMuchWork) return "not looked at: the reference would take too long";
   if (work > kLongWork) fmt::print(stderr, "computing the reference, which takes a while\n");
-  double largest = 0;
-  const double error =
-      largest_error(outputs, Evaluator(workload).run(problem.inputs, threads), largest);
-  return fmt::format("{:.3g} at most, of numbers up to {:.3g}", error, largest);
+  const Difference error = difference_of(outputs, Evaluator(workload).run(problem.inputs, threads));
+  return fmt::format("{:.3g} at most, of numbers up to {:.3g}", error.largest, error.of);
 }
 
 void print_times(const std::shared_ptr<const Workload>& workload, const Kernel& kernel,

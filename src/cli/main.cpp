@@ -16,6 +16,7 @@ Examples:
   aoe run model.onnx                            run on random inputs
   aoe run model.onnx --input in.npz --output out.npz
   aoe run model.onnx --input_shape "x:1,3,224,224"
+  aoe bench model.onnx --profile                measure it, step by step
   aoe kernel @workload.txt --time               look at what one workload becomes
 )";
 
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", AOE_VERSION);
   aoe::add_run_command(app);
+  aoe::add_bench_command(app);
   aoe::add_devices_command(app);
   aoe::add_kernel_command(app);
   try {

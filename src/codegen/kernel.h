@@ -35,6 +35,7 @@ class Kernel {
               int threads) const;
   int64_t work_bytes(int threads) const;
 
+  const Workload& workload() const { return *workload_; }
   const Policy& policy() const { return policy_; }
 
   // How often a loaded index was out of range, so that the reference ran instead to say which.

@@ -1,7 +1,6 @@
 #include "measure/rounds.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <random>
 
@@ -20,17 +19,10 @@ constexpr double kLongCallNs = 1e9;
 // Calls are timed in batches of at least this, so that the clock's own time does not matter.
 constexpr double kBatchNs = 20e3;
 
-double steady_ns() {
-  return std::chrono::duration<double, std::nano>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 // One participant, and how its calls are timed.
 class Participant {
  public:
-  Participant(const std::function<void()>& call, const std::function<double()>& clock)
-      : call_(call), clock_(clock) {
+  Participant(const std::function<void()>& call, const Clock& clock) : call_(call), clock_(clock) {
     // Twice: the first call of all may prepare things.
     call_ns_ = batch_ns();
     call_ns_ = std::min(call_ns_, batch_ns());
@@ -67,7 +59,7 @@ class Participant {
   }
 
   const std::function<void()>& call_;
-  const std::function<double()>& clock_;
+  const Clock& clock_;
   int batch_ = 1;
   double call_ns_ = 0;
   Turns turns_;
@@ -77,7 +69,7 @@ class Participant {
 
 std::vector<Turns> measure_rounds(const std::vector<std::function<void()>>& participants,
                                   const RoundsOptions& options) {
-  const std::function<double()> clock = options.clock ? options.clock : steady_ns;
+  const Clock& clock = options.clock;
   std::vector<Participant> all;
   for (const auto& call : participants) all.emplace_back(call, clock);
   std::vector<size_t> order(all.size());

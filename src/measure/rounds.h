@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "measure/clock.h"
+
 namespace aoe {
 
 // What the calls of one participant took.
@@ -18,8 +20,7 @@ struct RoundsOptions {
   uint32_t seed = 0;  // of the order in each round
   // Told after every round how much of the work is done, from 0 to 1.
   std::function<void(double share)> progress = {};
-  // Nanoseconds since whenever; tests have their own.
-  std::function<double()> clock = {};
+  Clock clock = steady_ns;
 };
 
 // Rounds in which every participant has one turn, in random order, so that what changes the machine

@@ -39,12 +39,12 @@ std::shared_ptr<const Executable> GraphRunner::prepare(const std::vector<ValueTy
   return executable;
 }
 
-std::vector<Value> GraphRunner::run(const std::vector<Value>& inputs) {
+std::vector<Value> GraphRunner::run(const std::vector<Value>& inputs, Watch* watch) {
   require(inputs.size() == graph_->inputs.size(), "graph '{}' takes {} inputs, {} are given",
           graph_->name, graph_->inputs.size(), inputs.size());
   std::vector<ValueType> types;
   for (const Value& input : inputs) types.push_back(input.type());
-  return prepare(types)->run(inputs);
+  return prepare(types)->run(inputs, watch);
 }
 
 std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& types) {
@@ -71,6 +71,9 @@ Executable::Executable(Graph graph, Engine engine)
   for (PlanStep& planned : plan.steps) {
     Step& step = steps_.emplace_back();
     step.node = &graph_.nodes[static_cast<size_t>(planned.last_node())];
+    for (const int node : planned.nodes) {
+      step.nodes.push_back(&graph_.nodes[static_cast<size_t>(node)]);
+    }
     step.late = planned.kind == PlanStep::Kind::late;
     step.runner.task = std::move(planned.task);
     step.runner.host = std::move(planned.host);
@@ -111,7 +114,7 @@ void Executable::make_runner(Runner& runner, bool late) const {
       std::make_shared<const Workload>(std::move(workload)), *engine_.device, std::move(weights));
 }
 
-std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
+std::vector<Value> Executable::run(const std::vector<Value>& inputs, Watch* watch) const {
   const HelpersAwake helpers(engine_.threads);
   std::vector<Value> slots(graph_.values.size());
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -122,7 +125,7 @@ std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
   }
   for (const Step& step : steps_) {
     try {
-      std::vector<Value> results = run_step(step, slots);
+      std::vector<Value> results = run_step(step, slots, watch);
       for (size_t i = 0; i < step.node->outputs.size() && i < results.size(); ++i) {
         const int id = step.node->outputs[i];
         if (id >= 0) slots[static_cast<size_t>(id)] = std::move(results[i]);
@@ -183,7 +186,17 @@ void Executable::run_into(std::span<const TensorView> inputs,
   }
 }
 
-std::vector<Value> Executable::run_step(const Step& step, const std::vector<Value>& slots) const {
+StepSeen Executable::seen(const Step& step, const Runner& runner) const {
+  StepSeen seen{static_cast<size_t>(&step - steps_.data()), step.nodes};
+  if (runner.kernel) seen.workload = &runner.kernel->workload();
+  if (runner.evaluator) seen.workload = &runner.evaluator->workload();
+  seen.compiled = runner.kernel != nullptr;
+  return seen;
+}
+
+std::vector<Value> Executable::run_step(const Step& step, const std::vector<Value>& slots,
+                                        Watch* watch) const {
+  if (watch != nullptr) watch->step_begins();
   const Node& node = *step.node;
   std::vector<Value> inputs;
   for (const int id : node.inputs) {
@@ -207,16 +220,21 @@ std::vector<Value> Executable::run_step(const Step& step, const std::vector<Valu
     }
   }
   const Runner& runner = step.late ? late : step.runner;
-  if (runner.host) return run_host(step, runner, std::move(inputs), slots);
+  std::vector<Value> results;
+  if (runner.host) {
+    results = run_host(step, runner, std::move(inputs), slots);
+    if (watch != nullptr) watch->step_ended(seen(step, runner));
+    return results;
+  }
   std::vector<Tensor> tensors;
   for (const int id : runner.task.inputs) {
     tensors.push_back(slots[static_cast<size_t>(id)].tensor());
   }
-  std::vector<Value> results;
   for (Tensor& tensor : runner.kernel ? runner.kernel->run(tensors, engine_.threads)
                                       : runner.evaluator->run(tensors, engine_.threads)) {
     results.emplace_back(std::move(tensor));
   }
+  if (watch != nullptr) watch->step_ended(seen(step, runner));
   return results;
 }
 

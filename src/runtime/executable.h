@@ -9,6 +9,7 @@
 #include "expr/evaluate.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "runtime/watch.h"
 
 namespace aoe {
 
@@ -28,7 +29,7 @@ class GraphRunner {
       : graph_(std::move(graph)), engine_(std::move(engine)) {}
 
   // `inputs` in the order of the graph's.
-  std::vector<Value> run(const std::vector<Value>& inputs);
+  std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr);
 
   // Prepares for inputs of these types, so that what is wrong with the graph shows before a run.
   std::shared_ptr<const Executable> prepare(const std::vector<ValueType>& types);
@@ -56,7 +57,7 @@ class Executable {
   Executable(const Executable&) = delete;  // steps point into the graph
   Executable& operator=(const Executable&) = delete;
 
-  std::vector<Value> run(const std::vector<Value>& inputs) const;
+  std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr) const;
   // Inputs of the types that it was made for, in memory; outputs of the types that they have.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
 
@@ -71,7 +72,8 @@ class Executable {
     HostKernel host;
   };
   struct Step {
-    const Node* node = nullptr;
+    const Node* node = nullptr;  // whose outputs it makes
+    std::vector<const Node*> nodes;
     bool late = false;  // shapes depend on values that only a run knows
     Runner runner;
     std::vector<std::unique_ptr<GraphRunner>> bodies;  // as the node lists them
@@ -80,7 +82,9 @@ class Executable {
 
   // Makes the kernel or the evaluator of a task.
   void make_runner(Runner& runner, bool late) const;
-  std::vector<Value> run_step(const Step& step, const std::vector<Value>& slots) const;
+  StepSeen seen(const Step& step, const Runner& runner) const;
+  std::vector<Value> run_step(const Step& step, const std::vector<Value>& slots,
+                              Watch* watch) const;
   std::vector<Value> run_host(const Step& step, const Runner& runner, std::vector<Value> inputs,
                               const std::vector<Value>& slots) const;
 

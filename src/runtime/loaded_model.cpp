@@ -192,7 +192,7 @@ LoadedModel::LoadedModel(Graph graph, const LoadOptions& options) {
   }
 }
 
-std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) const {
+std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds, Watch* watch) const {
   for (const auto& [name, value] : feeds) {
     const bool known = std::any_of(inputs_.begin(), inputs_.end(),
                                    [&](const Port& port) { return port.name == name; });
@@ -209,7 +209,7 @@ std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) c
     values.push_back(given ? found->second : Value());
     check_feed(port, values.back(), symbols);
   }
-  std::vector<Value> results = only_ ? only_->run(values) : runner_->run(values);
+  std::vector<Value> results = only_ ? only_->run(values, watch) : runner_->run(values, watch);
   for (size_t i = 0; i < results.size(); ++i) check_declared(outputs_[i], results[i].type());
   return results;
 }

@@ -42,7 +42,7 @@ class LoadedModel {
   const std::vector<Port>& outputs() const { return outputs_; }
 
   // By input name; every input must be there, and nothing else. Outputs in the order of outputs().
-  std::vector<Value> run(const std::map<std::string, Value>& feeds) const;
+  std::vector<Value> run(const std::map<std::string, Value>& feeds, Watch* watch = nullptr) const;
 
   // The same on the caller's memory, in the order of inputs() and outputs(). `outputs` must have
   // the types that the model gives them, and share nothing with `inputs` or each other. Strings and
