@@ -20,7 +20,7 @@ struct BenchOptions {
   int threads = 0;
   std::string kernels;
   uint32_t seed = 0;
-  double seconds = 3;
+  double seconds = 5;
   bool profile = false;
   bool json = false;
 };
