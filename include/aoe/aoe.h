@@ -31,7 +31,8 @@ typedef enum aoe_status {
 } aoe_status;
 
 // Element types; the numbers are ONNX's. An element of fewer than eight bits takes one byte.
-typedef enum aoe_dtype {
+typedef int aoe_dtype;
+enum {
   AOE_UNKNOWN = 0,  // also what is no tensor: sequences, optional values
   AOE_FLOAT32 = 1,
   AOE_UINT8 = 2,
@@ -57,7 +58,7 @@ typedef enum aoe_dtype {
   AOE_FLOAT8_E8M0FNU = 24,
   AOE_UINT2 = 25,
   AOE_INT2 = 26,
-} aoe_dtype;
+};
 
 // A loaded model: made by a load function, given back by aoe_model_free, never changed in between.
 typedef struct aoe_model aoe_model;

@@ -35,17 +35,18 @@ class Subject {
     try {
       feeds_ = inputs_for(model_, options.inputs, options.seed);
       results_ = model_.run(feeds_);
+      note_views();
+      run();
     } catch (const Error& error) {
       throw error.within(place_);
     }
   }
+  Subject(const Subject&) = delete;  // views look at its values
+  Subject& operator=(const Subject&) = delete;
 
   void run(Watch* watch = nullptr) const {
-    try {
-      model_.run(feeds_, watch);
-    } catch (const Error& error) {
-      throw error.within(place_);
-    }
+    if (outputs_.empty()) model_.run(feeds_, watch);
+    else model_.run_into(inputs_, outputs_, watch);
   }
 
   WatchedRun watched() const {
@@ -69,10 +70,39 @@ class Subject {
   }
 
  private:
+  static TensorView view_of(const Value& value) {
+    const Tensor& tensor = value.tensor();
+    return {tensor.dtype(), tensor.shape(), const_cast<std::byte*>(tensor.raw())};
+  }
+
+  // What cannot be a view, or is of another size in every run, each run makes anew.
+  void note_views() {
+    const auto is_view = [](const Value& value) {
+      return value.is_tensor() && value.tensor().dtype() != DType::string;
+    };
+    std::vector<TensorView> inputs;
+    for (const Port& port : model_.inputs()) {
+      const auto feed = feeds_.find(port.name);
+      if (port.type.kind != ValueType::Kind::tensor || !is_view(feed->second)) return;
+      inputs.push_back(view_of(feed->second));
+    }
+    const std::vector<ValueType> types = model_.output_types(inputs);
+    const bool known =
+        std::all_of(types.begin(), types.end(), [](const auto& type) { return type.is_static(); });
+    if (!known || !std::all_of(results_.begin(), results_.end(), is_view)) return;
+    for (Value& result : results_) {
+      result = result.tensor().copied();  // it may be what a constant or an input is
+      outputs_.push_back(view_of(result));
+    }
+    inputs_ = std::move(inputs);
+  }
+
   std::string place_;
   LoadedModel model_;
   std::map<std::string, Value> feeds_;
   std::vector<Value> results_;
+  std::vector<TensorView> inputs_;
+  std::vector<TensorView> outputs_;  // none: feeds and values of their own
 };
 
 BenchReport measured(const BenchOptions& options) {

@@ -56,7 +56,7 @@ std::optional<DType> number_type(const ValueType& type) {
 aoe_info info_of(const Port& port, std::vector<std::vector<int64_t>>& shapes) {
   aoe_info info{port.name.c_str(), AOE_UNKNOWN, 0, nullptr, 0};
   if (port.type.kind != ValueType::Kind::tensor) return info;
-  if (port.type.dtype) info.dtype = static_cast<aoe_dtype>(onnx_code(*port.type.dtype));
+  if (port.type.dtype) info.dtype = onnx_code(*port.type.dtype);
   if (!port.dims) return info;
   std::vector<int64_t>& shape = shapes.emplace_back();
   shape.reserve(port.dims->size() + 1);  // so that a scalar's has an address
@@ -111,28 +111,34 @@ aoe_model* made(LoadedModel loaded) {
   return model.release();
 }
 
-Shape shape_of(const Port& port, const aoe_input& input) {
-  if (input.shape != nullptr) return {input.shape, input.shape + input.rank};
-  require(port.type.is_static(), "input '{}' is {}: a run must give its shape", port.name,
-          port.describe());
+std::span<const int64_t> shape_of(const Port& port, const aoe_input& input) {
+  if (input.shape != nullptr) return {input.shape, input.rank};
+  if (!port.type.is_static()) {
+    fail("input '{}' is {}: a run must give its shape", port.name, port.describe());
+  }
   return *port.type.shape;
 }
 
-Value value_of(const Port& port, const aoe_input& input) {
-  if (input.data == nullptr && port.type.kind == ValueType::Kind::optional) return {};
-  require(input.data != nullptr || input.dtype != AOE_UNKNOWN, "input '{}' ({}) is not given",
-          port.name, port.describe());
+// Words for a message are only made where there is one: this is done at every run.
+TensorView view_of(const Port& port, const aoe_input& input) {
+  if (input.data == nullptr && input.dtype == AOE_UNKNOWN) {
+    fail("input '{}' ({}) is not given", port.name, port.describe());
+  }
   const auto dtype = dtype_of(input.dtype);
-  require(dtype.has_value() && dtype != DType::string,
-          "input '{}' is {}; element type {} cannot be given", port.name, port.describe(),
-          static_cast<int>(input.dtype));
-  const TensorType type{*dtype, shape_of(port, input)};
-  require(static_cast<size_t>(bytes_of(type)) == input.bytes,
-          "input '{}': {} has {} bytes, {} are given", port.name, to_string(type), bytes_of(type),
-          input.bytes);
-  require(input.data != nullptr || input.bytes == 0, "input '{}' has {} bytes at NULL", port.name,
-          input.bytes);
-  return Tensor::over(type, input.data, nullptr);
+  if (!dtype || dtype == DType::string) {
+    fail("input '{}' is {}; element type {} cannot be given", port.name, port.describe(),
+         input.dtype);
+  }
+  const TensorView view{*dtype, shape_of(port, input), const_cast<void*>(input.data)};
+  const int64_t bytes = bytes_of(view.type());
+  if (static_cast<size_t>(bytes) != input.bytes) {
+    fail("input '{}': {} has {} bytes, {} are given", port.name, to_string(view.type()), bytes,
+         input.bytes);
+  }
+  if (input.data == nullptr && bytes > 0) {
+    fail("input '{}' has {} bytes at NULL", port.name, bytes);
+  }
+  return view;
 }
 
 void check_output(const Port& port, const aoe_output& output, const ValueType& type) {
@@ -166,34 +172,65 @@ bool describe_all(const std::vector<Port>& ports, const std::vector<ValueType>& 
 }
 
 void hand_over(Tensor owned, aoe_output& output) {
-  output.dtype = static_cast<aoe_dtype>(onnx_code(owned.dtype()));
+  output.dtype = onnx_code(owned.dtype());
   output.room = output.bytes;
   auto owner = std::make_unique<Tensor>(std::move(owned));
   output.data = owner->raw();
   output.owner = owner.release();
 }
 
-aoe_status run(const LoadedModel& model, std::span<const aoe_input> inputs,
-               std::span<aoe_output> outputs) {
-  const std::vector<Port>& sources = model.inputs();
-  const std::vector<Port>& results = model.outputs();
-  require(inputs.size() == sources.size(), "the model has {} inputs, {} are given", sources.size(),
-          inputs.size());
-  require(outputs.size() == results.size(), "the model has {} outputs, {} are given",
-          results.size(), outputs.size());
+// On values of their own, for what only a run knows or no view can hold.
+aoe_status run_apart(const LoadedModel& model, std::span<const aoe_input> inputs,
+                     std::span<aoe_output> outputs) {
   std::map<std::string, Value> feeds;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    feeds[sources[i].name] = value_of(sources[i], inputs[i]);
+    const Port& port = model.inputs()[i];
+    const bool left_out = inputs[i].data == nullptr && port.type.kind == ValueType::Kind::optional;
+    if (left_out) continue;
+    const TensorView view = view_of(port, inputs[i]);
+    feeds[port.name] = Tensor::over(view.type(), view.elements, nullptr);
   }
   std::vector<Value> values = model.run(feeds);
   std::vector<ValueType> types;
   for (const Value& value : values) types.push_back(value.type());
-  if (!describe_all(results, types, outputs)) return AOE_TOO_SMALL;
+  if (!describe_all(model.outputs(), types, outputs)) return AOE_TOO_SMALL;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor tensor = values[i].tensor();
     values[i] = {};
     if (outputs[i].data != nullptr) std::memcpy(outputs[i].data, tensor.raw(), outputs[i].bytes);
     else hand_over(tensor.is_sole_owner() ? tensor : tensor.copied(), outputs[i]);
+  }
+  return AOE_OK;
+}
+
+aoe_status run(const LoadedModel& model, std::span<const aoe_input> inputs,
+               std::span<aoe_output> outputs) {
+  const std::vector<Port>& sources = model.inputs();
+  require(inputs.size() == sources.size(), "the model has {} inputs, {} are given", sources.size(),
+          inputs.size());
+  require(outputs.size() == model.outputs().size(), "the model has {} outputs, {} are given",
+          model.outputs().size(), outputs.size());
+  const bool viewed = std::all_of(sources.begin(), sources.end(), [](const Port& port) {
+    return port.type.kind == ValueType::Kind::tensor;
+  });
+  if (!viewed) return run_apart(model, inputs, outputs);
+  std::vector<TensorView> given;
+  for (size_t i = 0; i < inputs.size(); ++i) given.push_back(view_of(sources[i], inputs[i]));
+  const std::vector<ValueType> types = model.output_types(given);
+  const bool known = std::all_of(types.begin(), types.end(),
+                                 [](const ValueType& type) { return type.is_static(); });
+  if (!known) return run_apart(model, inputs, outputs);
+  if (!describe_all(model.outputs(), types, outputs)) return AOE_TOO_SMALL;
+  std::vector<Tensor> found(outputs.size());  // memory for outputs without some
+  std::vector<TensorView> wanted;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].data == nullptr) found[i] = Tensor(types[i].tensor());
+    wanted.push_back(
+        {*types[i].dtype, *types[i].shape, found[i].empty() ? outputs[i].data : found[i].raw()});
+  }
+  model.run_into(given, wanted);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!found[i].empty()) hand_over(std::move(found[i]), outputs[i]);
   }
   return AOE_OK;
 }
@@ -266,7 +303,7 @@ const char* aoe_dtype_name(aoe_dtype dtype) {
 
 aoe_dtype aoe_dtype_named(const char* name) {
   const auto known = dtype_named(name);
-  return known ? static_cast<aoe_dtype>(onnx_code(*known)) : AOE_UNKNOWN;
+  return known ? onnx_code(*known) : AOE_UNKNOWN;
 }
 
 size_t aoe_dtype_bytes(aoe_dtype dtype) {

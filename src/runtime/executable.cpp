@@ -160,8 +160,8 @@ Tensor tensor_over(const TensorView& view, const std::string& name) {
 
 }  // namespace
 
-void Executable::run_into(std::span<const TensorView> inputs,
-                          std::span<const TensorView> outputs) const {
+void Executable::run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                          Watch* watch) const {
   const auto check = [&](size_t i, const ValueType& type) {
     if (type.is_static() && type.dtype != DType::string && outputs[i].is_of(type.tensor())) return;
     fail("output '{}' is {}, memory is given for {}", graph_.output_names[i], to_string(type),
@@ -175,7 +175,7 @@ void Executable::run_into(std::span<const TensorView> inputs,
   for (size_t i = 0; i < inputs.size(); ++i) {
     values.emplace_back(tensor_over(inputs[i], graph_.value(graph_.inputs[i]).name));
   }
-  const std::vector<Value> results = run(values);
+  const std::vector<Value> results = run(values, watch);
   for (size_t i = 0; i < outputs.size(); ++i) {
     check(i, results[i].type());
     const Tensor& made = results[i].tensor();

@@ -59,7 +59,8 @@ class Executable {
 
   std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr) const;
   // Inputs of the types that it was made for, in memory; outputs of the types that they have.
-  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
+  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                Watch* watch = nullptr) const;
 
   const Graph& graph() const { return graph_; }
 

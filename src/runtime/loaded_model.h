@@ -47,10 +47,18 @@ class LoadedModel {
   // The same on the caller's memory, in the order of inputs() and outputs(). `outputs` must have
   // the types that the model gives them, and share nothing with `inputs` or each other. Strings and
   // sequences have no place in such memory.
-  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
+  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                Watch* watch = nullptr) const;
+
+  // What can be said of the outputs before a run on such inputs: with a shape unless that depends
+  // on what the elements are.
+  std::vector<ValueType> output_types(std::span<const TensorView> inputs) const;
 
  private:
   LoadedModel(Graph graph, const LoadOptions& options);
+
+  // What runs on such inputs, once they have been checked.
+  std::shared_ptr<const Executable> executable_for(std::span<const TensorView> inputs) const;
 
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
