@@ -91,8 +91,9 @@ std::string profile_text(const Profile& profile, const Rates& rates) {
       of_roof = fmt::format("{:.0f} %", 100 * roofline.share);
     }
     text += line(step.median_ns, rate, of_roof,
-                 fmt::format("{}{}", fmt::join(step.nodes, ", "),
-                             step.kind == "kernel" ? "" : fmt::format(" [{}]", step.kind)));
+                 fmt::format("{}{}{}", fmt::join(step.nodes, ", "),
+                             step.kind == "kernel" ? "" : fmt::format(" [{}]", step.kind),
+                             step.changes_layout ? " [changes layout]" : ""));
   }
   text += line(profile.between_ns, "", "", "between the steps");
   return text + line(profile.total_ns, "", "", "in all");
@@ -131,6 +132,7 @@ Json json_of(const Profile& profile, const Rates& rates) {
   for (const Profile::Step& step : by_time(profile)) {
     Json entry{{"nodes", step.nodes},
                {"kind", step.kind},
+               {"changes_layout", step.changes_layout},
                {"median_ns", step.median_ns},
                {"share", step.median_ns / profile.total_ns}};
     if (step.kind != "host" && step.median_ns > 0) {

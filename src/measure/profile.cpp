@@ -47,6 +47,7 @@ class StepTimes : public Watch {
     Profile::Step row;
     for (const Node* node : step.nodes) row.nodes.push_back(name_of(*node));
     row.kind = step.compiled ? "kernel" : step.workload != nullptr ? "reference" : "host";
+    row.changes_layout = step.changes_layout;
     if (step.workload != nullptr) {
       row.operations = operations_of(*step.workload);
       row.bytes = bytes_of(*step.workload);

@@ -14,6 +14,7 @@ struct Profile {
   struct Step {
     std::vector<std::string> nodes;  // "conv1 (Conv)", or "Conv" where it has no name
     std::string kind;                // "kernel", "reference", or "host" for what is no loop nest
+    bool changes_layout = false;     // what it makes lies otherwise than what it takes
     double operations = 0;
     double bytes = 0;  // of inputs and outputs
     double median_ns = 0;

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "graph/simplify.h"
+#include "plan/layout.h"
 
 namespace aoe {
 namespace {
@@ -74,6 +75,7 @@ Executable::Executable(Graph graph, Engine engine)
     for (const int node : planned.nodes) {
       step.nodes.push_back(&graph_.nodes[static_cast<size_t>(node)]);
     }
+    step.changes_layout = changes_layout(planned, plan, graph_);
     step.late = planned.kind == PlanStep::Kind::late;
     step.runner.task = std::move(planned.task);
     step.runner.host = std::move(planned.host);
@@ -191,6 +193,7 @@ StepSeen Executable::seen(const Step& step, const Runner& runner) const {
   if (runner.kernel) seen.workload = &runner.kernel->workload();
   if (runner.evaluator) seen.workload = &runner.evaluator->workload();
   seen.compiled = runner.kernel != nullptr;
+  seen.changes_layout = step.changes_layout;
   return seen;
 }
 

@@ -75,6 +75,7 @@ class Executable {
   struct Step {
     const Node* node = nullptr;  // whose outputs it makes
     std::vector<const Node*> nodes;
+    bool changes_layout = false;
     bool late = false;  // shapes depend on values that only a run knows
     Runner runner;
     std::vector<std::unique_ptr<GraphRunner>> bodies;  // as the node lists them

@@ -13,6 +13,7 @@ struct StepSeen {
   std::vector<const Node*> nodes;      // that it does as one
   const Workload* workload = nullptr;  // what it computes; nothing for what is no loop nest
   bool compiled = false;               // by a kernel
+  bool changes_layout = false;         // what it makes lies otherwise in memory than what it takes
 };
 
 // Told of every step of a run, in the thread of the run.

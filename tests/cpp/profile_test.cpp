@@ -4,9 +4,11 @@
 
 #include <cmath>
 
+#include "graph/simplify.h"
 #include "measure/difference.h"
 #include "measure/memory.h"
 #include "measure/roofline.h"
+#include "plan/layout.h"
 #include "runtime/loaded_model.h"
 #include "tests/cpp/onnx_builder.h"
 
@@ -71,6 +73,34 @@ TEST(Profile, TimesStepsAndWhatIsBetweenThem) {
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(profile.steps[i].median_ns, 100.0 * static_cast<double>(i + 1));
   }
+}
+
+TEST(Profile, MarksStepsThatChangeTheLayout) {
+  OnnxBuilder b;
+  b.input("x", {1, 2, 3, 3});
+  b.node("Relu", {"x"}, {"a"});
+  b.node("Exp", {"a"}, {"b"});
+  b.node("Neg", {"b"}, {"c"});
+  b.node("GlobalMaxPool", {"b"}, {"d"});
+  b.output("c");
+  b.output("d");
+  Graph graph = b.parse();
+  simplify(graph);
+  Plan plan = lower_nodes(graph);
+  for (size_t id = 0; id < graph.values.size(); ++id) {
+    const std::string& name = graph.values[id].name;
+    if (name == "a" || name == "b") plan.layouts[static_cast<int>(id)] = channels_last(4);
+  }
+  std::map<std::string, bool> changes;
+  for (const PlanStep& step : plan.steps) {
+    const Node& node = graph.nodes[static_cast<size_t>(step.last_node())];
+    changes[std::string(node.def->name)] = changes_layout(step, plan, graph);
+  }
+  EXPECT_EQ(changes, (std::map<std::string, bool>{
+                         {"Relu", true},  // from the caller's layout
+                         {"Exp", false},
+                         {"Neg", true},                // and back to it
+                         {"GlobalMaxPool", false}}));  // a plane of one point lies in both
 }
 
 TEST(Roofline, IsWhatTheMachineNeedsLongerFor) {

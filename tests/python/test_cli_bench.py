@@ -128,6 +128,7 @@ def test_the_profile(path):
     (step,) = found["steps"]
     assert step["nodes"] == ["product (MatMul)", "sum (Add)"]
     assert step["kind"] == "kernel"
+    assert step["changes_layout"] is False
     assert step["operations"] == 64 * 2 * (2 * 3 + 1)
     assert step["bytes"] == 4 * (64 * 3 + 3 * 2 + 2 + 64 * 2)
     assert step["gflops"] == pytest.approx(step["operations"] / step["median_ns"])
