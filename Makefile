@@ -14,15 +14,17 @@ PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
 
 BUILD := build
 VENV := $(BUILD)/venv
-CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' | sort)
+CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.c' '*.h' | sort)
 PRODUCTS = aoe aoe_shared _aoe
 PY_DIRS = $(wildcard python tools tests bench)
 
-.PHONY: help build demo test bench sanitize campaign format lint tidy fuzz clean
+.PHONY: help build demo test test-frameworks bench sanitize campaign format lint tidy fuzz clean
 
 help:
 	@echo "make demo      build, then run an example model"
 	@echo "make test      build, then run all tests"
+	@echo "make test-frameworks"
+	@echo "               run beside TensorFlow, MindSpore and PyTorch; installs some 6 GB"
 	@echo "make bench     measure aoe and its peers; bench/README.md has the options"
 	@echo "make build     the program build/aoe, libaoe.so and the Python package build/python/aoe"
 	@echo "make sanitize  the C++ tests under ASan and UBSan"
@@ -81,6 +83,10 @@ test: build $(VENV)/.models
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) tests/python || failed+=" Python"; \
 	if [ -n "$$failed" ]; then echo "make test: FAILED:$$failed tests"; exit 1; fi; \
 	echo "make test: all tests passed"
+
+# Apart from test: it installs whole frameworks. FRAMEWORKS="torch" takes that one alone.
+test-frameworks: build
+	@$(VENV)/bin/python tests/frameworks/run.py $(FRAMEWORKS)
 
 # Each option of bench/run.py is a variable here: make bench MODELS=resnet18 QUICK=1
 BENCH_LISTS = SUITES MODELS OPERATORS PEERS THREADS SECONDS TRIALS JSON PAGE

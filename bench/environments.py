@@ -1,4 +1,4 @@
-"""The peers' Python environments: one each, so that no peer's packages bend another's."""
+"""Python environments: one a peer, so that no peer's packages bend another's."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ PIP = ["-m", "pip", "--disable-pip-version-check", "-q"]
 class Environments:
     """Below `folder`; an environment is made when it is first asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, requirements: Path = REQUIREMENTS) -> None:
         self._folder = folder
+        self._requirements = requirements
         self._failed: dict[str, str] = {}
 
     def python(self, name: str | None) -> Path:
-        """The interpreter that has the packages of `peers/<name>.txt`; None is this one."""
+        """The interpreter that has the packages of `<name>.txt`; None is this one."""
         if name is None:
             return Path(sys.executable)
         if name in self._failed:
             raise Failure(self._failed[name])
-        requirements = REQUIREMENTS / f"{name}.txt"
+        requirements = self._requirements / f"{name}.txt"
         home = self._folder / name
         python, stamp = home / "bin" / "python", home / "installed"
         wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()

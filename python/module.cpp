@@ -34,8 +34,8 @@ Tensor tensor_from(const nb::tuple& parts) {
     return Tensor::strings(type.shape, std::move(texts));
   }
   const auto bytes = nb::cast<ReadOnlyBytes>(parts[2]);
-  require(static_cast<int64_t>(bytes.size()) == checked_mul(type.count(), info(*dtype).bytes),
-          "{} bytes for {}", bytes.size(), to_string(type));
+  require(static_cast<int64_t>(bytes.size()) == bytes_of(type), "{} bytes for {}", bytes.size(),
+          to_string(type));
   // The caller holds the array for as long as the run takes.
   return Tensor::over(std::move(type), bytes.data(), nullptr);
 }
@@ -48,12 +48,6 @@ Value value_from(nb::handle object) {
     elements.push_back(value_from(element));
   }
   return Value::sequence(std::move(elements));
-}
-
-Tensor copy_of(const Tensor& tensor) {
-  Tensor copy(tensor.type());
-  std::copy_n(tensor.raw(), tensor.bytes(), copy.raw());
-  return copy;
 }
 
 nb::object object_from(Value value) {
@@ -75,7 +69,7 @@ nb::object object_from(Value value) {
     contents = texts;
   } else {
     // What the model or the caller holds too must not change under the caller's hands.
-    auto* held = new Tensor(tensor.is_sole_owner() ? std::move(tensor) : copy_of(tensor));
+    auto* held = new Tensor(tensor.is_sole_owner() ? std::move(tensor) : tensor.copied());
     const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
     const auto size = static_cast<size_t>(held->bytes());
     contents = nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(held->raw(), {size}, owner));

@@ -33,7 +33,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
 def source_files() -> list[Path]:
-    command = ["git", "ls-files", "-co", "--exclude-standard", "*.cpp", "*.h", "*.py"]
+    command = ["git", "ls-files", "-co", "--exclude-standard", "*.cpp", "*.c", "*.h", "*.py"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for name in names.splitlines() if (path := ROOT / name).exists()]
 

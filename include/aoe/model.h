@@ -1,11 +1,19 @@
-// Loads a model and runs it.
+// Loads a model and runs it: aoe.h for C++20.
 //
 //   auto model = aoe::Model::load("resnet50.onnx");
 //   if (!model) return report(model.error());
 //   auto image = aoe::Array::of<float>({1, 3, 224, 224}, pixels);
 //   auto outputs = model->run({{"input", image}});
 //
+// And on memory of the caller's, in the order of inputs() and outputs(), without copying:
+//
+//   const std::array inputs{aoe::input_view<float>(pixels)};
+//   std::array outputs{aoe::output_view<float>(scores)};
+//   if (const auto done = model->run(inputs, outputs); !done) return report(done.error());
+//
 // Nothing here throws for what a user can cause: a Result holds a value or the message of an error.
+// All of it is in this header and calls the C functions, so that a program and libaoe.so may be
+// compiled by different compilers.
 #pragma once
 
 #include <cassert>
@@ -17,10 +25,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#define AOE_API __attribute__((visibility("default")))
+#include "aoe/aoe.h"
 
 namespace aoe {
 
@@ -46,6 +55,23 @@ class Result {
   std::string error_;
 };
 
+// Done, or why not.
+template <>
+class Result<void> {
+ public:
+  Result() = default;
+  static Result failure(std::string message) { return Result(std::move(message)); }
+
+  explicit operator bool() const { return done_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  explicit Result(std::string message) : done_(false), error_(std::move(message)) {}
+
+  bool done_ = true;
+  std::string error_;
+};
+
 // A dense row-major array of numbers. `dtype` is numpy's name: "float32", "int64", "bool", ...
 struct Array {
   std::string dtype;
@@ -67,8 +93,16 @@ struct ArrayInfo {
   std::vector<int64_t> shape;
 };
 
+// The caller's memory as aoe.h describes it: it must be there while the run lasts. The shape, which
+// must be there too, may be left out of an input whose dimensions the model has fixed.
+template <typename T>
+aoe_input input_view(std::span<const std::type_identity_t<T>> elements,
+                     std::span<const int64_t> shape = {});
+template <typename T>
+aoe_output output_view(std::span<std::type_identity_t<T>> elements);
+
 // A loaded model. Copies share it; any number of threads may run it at once.
-class AOE_API Model {
+class Model {
  public:
   struct Options {
     // Sizes of inputs whose dimensions are symbolic; without, they are taken from each run's
@@ -81,67 +115,50 @@ class AOE_API Model {
 
   static Result<Model> load(const std::filesystem::path& file, const Options& options);
   static Result<Model> load(const std::filesystem::path& file) { return load(file, Options()); }
+  // The bytes of a model file, which may go afterwards.
   static Result<Model> load(std::span<const std::byte> model, const Options& options);
 
   std::vector<ArrayInfo> inputs() const;
   std::vector<ArrayInfo> outputs() const;
 
+  // By name, into arrays made for it.
   Result<std::map<std::string, Array>> run(const std::map<std::string, Array>& inputs) const;
 
- private:
-  struct State;
-  explicit Model(std::shared_ptr<const State> state);
+  // On the caller's memory, in the order of inputs() and outputs(); aoe_model_run says the rest. If
+  // an output's memory is too small, its `bytes` are more than its `room` afterwards.
+  Result<void> run(std::span<const aoe_input> inputs, std::span<aoe_output> outputs) const;
 
-  std::shared_ptr<const State> state_;
+ private:
+  explicit Model(aoe_model* model) : model_(model, aoe_model_free) {}
+
+  template <typename Load>
+  static Result<Model> loaded(const Options& options, const Load& load);
+
+  std::shared_ptr<const aoe_model> model_;
 };
 
 namespace detail {
 
 template <typename T>
-constexpr const char* dtype_name();
-template <>
-constexpr const char* dtype_name<float>() {
-  return "float32";
+constexpr aoe_dtype dtype_of() {
+  if constexpr (std::is_same_v<T, float>) return AOE_FLOAT32;
+  else if constexpr (std::is_same_v<T, double>) return AOE_FLOAT64;
+  else if constexpr (std::is_same_v<T, int8_t>) return AOE_INT8;
+  else if constexpr (std::is_same_v<T, int16_t>) return AOE_INT16;
+  else if constexpr (std::is_same_v<T, int32_t>) return AOE_INT32;
+  else if constexpr (std::is_same_v<T, int64_t>) return AOE_INT64;
+  else if constexpr (std::is_same_v<T, uint8_t>) return AOE_UINT8;
+  else if constexpr (std::is_same_v<T, uint16_t>) return AOE_UINT16;
+  else if constexpr (std::is_same_v<T, uint32_t>) return AOE_UINT32;
+  else if constexpr (std::is_same_v<T, uint64_t>) return AOE_UINT64;
+  else if constexpr (std::is_same_v<T, bool>) return AOE_BOOL;
+  else static_assert(!sizeof(T), "no element type is stored as this; fill in an aoe_input instead");
 }
-template <>
-constexpr const char* dtype_name<double>() {
-  return "float64";
-}
-template <>
-constexpr const char* dtype_name<int8_t>() {
-  return "int8";
-}
-template <>
-constexpr const char* dtype_name<int16_t>() {
-  return "int16";
-}
-template <>
-constexpr const char* dtype_name<int32_t>() {
-  return "int32";
-}
-template <>
-constexpr const char* dtype_name<int64_t>() {
-  return "int64";
-}
-template <>
-constexpr const char* dtype_name<uint8_t>() {
-  return "uint8";
-}
-template <>
-constexpr const char* dtype_name<uint16_t>() {
-  return "uint16";
-}
-template <>
-constexpr const char* dtype_name<uint32_t>() {
-  return "uint32";
-}
-template <>
-constexpr const char* dtype_name<uint64_t>() {
-  return "uint64";
-}
-template <>
-constexpr const char* dtype_name<bool>() {
-  return "bool";
+
+inline ArrayInfo info_of(const aoe_info& info) {
+  ArrayInfo result{info.name, info.dtype == AOE_UNKNOWN ? "?" : aoe_dtype_name(info.dtype), {}};
+  if (info.shape != nullptr) result.shape.assign(info.shape, info.shape + info.rank);
+  return result;
 }
 
 }  // namespace detail
@@ -149,7 +166,99 @@ constexpr const char* dtype_name<bool>() {
 template <typename T>
 Array Array::of(std::vector<int64_t> shape, std::span<const T> elements) {
   const auto bytes = std::as_bytes(elements);
-  return {detail::dtype_name<T>(), std::move(shape), {bytes.begin(), bytes.end()}};
+  return {aoe_dtype_name(detail::dtype_of<T>()), std::move(shape), {bytes.begin(), bytes.end()}};
+}
+
+template <typename T>
+aoe_input input_view(std::span<const std::type_identity_t<T>> elements,
+                     std::span<const int64_t> shape) {
+  return {detail::dtype_of<T>(), elements.data(), elements.size_bytes(),
+          shape.empty() ? nullptr : shape.data(), shape.size()};
+}
+
+template <typename T>
+aoe_output output_view(std::span<std::type_identity_t<T>> elements) {
+  aoe_output output{};
+  output.dtype = detail::dtype_of<T>();
+  output.data = elements.data();
+  output.room = elements.size_bytes();
+  return output;
+}
+
+template <typename Load>
+Result<Model> Model::loaded(const Options& options, const Load& load) {
+  std::vector<aoe_input_shape> shapes;
+  for (const auto& [name, shape] : options.input_shapes) {
+    shapes.push_back({name.c_str(), shape.data(), shape.size()});
+  }
+  const aoe_options given{sizeof(aoe_options), options.threads, options.kernels.c_str(),
+                          shapes.data(), shapes.size()};
+  aoe_model* model = nullptr;
+  if (load(&given, &model) != AOE_OK) return Result<Model>::failure(aoe_error());
+  return Model(model);
+}
+
+inline Result<Model> Model::load(const std::filesystem::path& file, const Options& options) {
+  return loaded(options, [&](const aoe_options* given, aoe_model** model) {
+    return aoe_model_load(file.c_str(), given, model);
+  });
+}
+
+inline Result<Model> Model::load(std::span<const std::byte> bytes, const Options& options) {
+  return loaded(options, [&](const aoe_options* given, aoe_model** model) {
+    return aoe_model_load_bytes(bytes.data(), bytes.size(), given, model);
+  });
+}
+
+inline std::vector<ArrayInfo> Model::inputs() const {
+  std::vector<ArrayInfo> infos;
+  for (size_t i = 0; i < aoe_model_input_count(model_.get()); ++i) {
+    infos.push_back(detail::info_of(*aoe_model_input(model_.get(), i)));
+  }
+  return infos;
+}
+
+inline std::vector<ArrayInfo> Model::outputs() const {
+  std::vector<ArrayInfo> infos;
+  for (size_t i = 0; i < aoe_model_output_count(model_.get()); ++i) {
+    infos.push_back(detail::info_of(*aoe_model_output(model_.get(), i)));
+  }
+  return infos;
+}
+
+inline Result<void> Model::run(std::span<const aoe_input> inputs,
+                               std::span<aoe_output> outputs) const {
+  const aoe_status status =
+      aoe_model_run(model_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size());
+  return status == AOE_OK ? Result<void>() : Result<void>::failure(aoe_error());
+}
+
+inline Result<std::map<std::string, Array>> Model::run(
+    const std::map<std::string, Array>& inputs) const {
+  using Outputs = Result<std::map<std::string, Array>>;
+  std::vector<aoe_input> views(aoe_model_input_count(model_.get()));
+  std::map<std::string, aoe_input*> by_name;
+  for (size_t i = 0; i < views.size(); ++i) {
+    by_name[aoe_model_input(model_.get(), i)->name] = &views[i];
+  }
+  for (const auto& [name, array] : inputs) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) return Outputs::failure("the model has no input '" + name + "'");
+    *found->second = {aoe_dtype_named(array.dtype.c_str()), array.bytes.data(), array.bytes.size(),
+                      array.shape.data(), array.shape.size()};
+  }
+  std::vector<aoe_output> results(aoe_model_output_count(model_.get()));
+  if (const auto done = run(views, results); !done) return Outputs::failure(done.error());
+  std::map<std::string, Array> outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto* bytes = static_cast<const std::byte*>(results[i].data);
+    outputs[aoe_model_output(model_.get(), i)->name] = {
+        aoe_dtype_name(results[i].dtype),
+        {results[i].shape, results[i].shape + results[i].rank},
+        {bytes, bytes + results[i].bytes}};
+    aoe_output_free(&results[i]);
+  }
+  return outputs;
 }
 
 }  // namespace aoe

@@ -39,6 +39,10 @@ std::string to_string(const TensorType& type) {
   return fmt::format("{}{}", name(type.dtype), to_string(type.shape));
 }
 
+int64_t bytes_of(const TensorType& type) {
+  return checked_mul(type.count(), info(type.dtype).bytes);
+}
+
 Tensor::Tensor(TensorType type) : type_(std::move(type)), data_(elements_of(type_)) {}
 
 Tensor Tensor::zeros(TensorType type) {
@@ -76,6 +80,12 @@ Tensor Tensor::onto(TensorType type, void* elements, std::shared_ptr<void> owner
 Tensor Tensor::strings(Shape shape, std::vector<std::string> elements) {
   Tensor result(DType::string, std::move(shape));
   std::move(elements.begin(), elements.end(), result.data<std::string>());
+  return result;
+}
+
+Tensor Tensor::copied() const {
+  Tensor result(type_);
+  std::memcpy(result.raw(), raw(), static_cast<size_t>(bytes()));
   return result;
 }
 

@@ -24,6 +24,9 @@ struct TensorType {
 // "float32[1, 3, 224, 224]"
 std::string to_string(const TensorType& type);
 
+// What the elements take in memory.
+int64_t bytes_of(const TensorType& type);
+
 // A dense row-major array. Copies share the elements: whoever writes must be the only holder
 // (outputs under construction); everything handed on is treated as immutable.
 class Tensor {
@@ -81,6 +84,8 @@ class Tensor {
     return static_cast<const T*>(data_.get());
   }
 
+  // The same elements in memory that nobody else holds; not of strings.
+  Tensor copied() const;
   // The same elements under another shape of as many elements.
   Tensor reshaped(Shape shape) const;
 

@@ -1,21 +1,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <random>
-#include <set>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/kernels_option.h"
+#include "cli/words.h"
 #include "codegen/kernel.h"
 #include "device/measure.h"
 #include "expr/parse.h"
-#include "expr/rewrite.h"
+#include "measure/difference.h"
+#include "measure/intervals.h"
+#include "measure/rounds.h"
 #include "policy/policy_text.h"
 
 namespace aoe {
@@ -32,6 +33,7 @@ struct KernelOptions {
 };
 
 constexpr size_t kLongestText = 1 << 20;
+constexpr double kTimingSeconds = 0.5;
 
 std::string read_all(std::istream& stream) {
   std::string text;
@@ -60,124 +62,6 @@ std::string text_of(const std::string& argument) {
   return text;
 }
 
-Device device_for(const std::string& kernels) {
-  if (kernels.empty()) return host_device();
-  const auto set = instruction_set_named(kernels);
-  require(set.has_value(), "--kernels is '{}'; sse2, avx2 or avx512 is expected", kernels);
-  return narrowed(host_device(), *set);
-}
-
-// Floats around 0; integers from {0, 1}, so that indices stay in range.
-Tensor random_tensor(const TensorType& type, std::mt19937& random) {
-  require(type.dtype != DType::string, "kernels have no strings");
-  Tensor tensor(type);
-  std::normal_distribution<float> normal;
-  dispatch(type.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (int64_t i = 0; i < tensor.count(); ++i) {
-      if (is_float(type.dtype)) tensor.data<T>()[i] = static_cast<T>(normal(random));
-      else tensor.data<T>()[i] = static_cast<T>(static_cast<int64_t>(random() & 1));
-    }
-  });
-  return tensor;
-}
-
-// Operations on elements; indexes and what only moves do not count.
-double operations_in(const Expr& expr) {
-  double count = 0;
-  std::set<const Expr::Node*> seen;
-  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
-    if (!seen.insert(&*e).second) return;
-    switch (e->op) {
-      case ExprOp::constant:
-      case ExprOp::axis:
-      case ExprOp::load:
-      case ExprOp::arg: return;
-      case ExprOp::cast:
-      case ExprOp::select: break;
-      default: count += 1;
-    }
-    for (const Expr& operand : e->operands) walk(operand);
-  };
-  walk(expr);
-  return count;
-}
-
-double operations_of(const Workload& workload) {
-  double total = 0;
-  for (const Stage& stage : workload.stages) {
-    double each = 0;
-    for (const Expr& element : stage.elements) each += operations_in(element);
-    if (stage.reducer) {
-      for (const Expr& combine : stage.reducer->combine) each += operations_in(combine);
-    }
-    total += each * static_cast<double>(element_count(stage.extents()));
-    each = 0;
-    for (const Expr& result : stage.results) each += operations_in(result);
-    total += each * static_cast<double>(element_count(stage.axes));
-  }
-  return total;
-}
-
-double largest_error(const std::vector<Tensor>& results, const std::vector<Tensor>& expected,
-                     double& largest) {
-  double error = 0;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const std::vector<double> a = results[i].to_doubles();
-    const std::vector<double> b = expected[i].to_doubles();
-    for (size_t k = 0; k < a.size(); ++k) {
-      if (std::isfinite(b[k])) largest = std::max(largest, std::abs(b[k]));
-      if (a[k] == b[k] || (std::isnan(a[k]) && std::isnan(b[k]))) continue;
-      const double difference = std::abs(a[k] - b[k]);
-      error = std::max(error, std::isnan(difference) ? INFINITY : difference);
-    }
-  }
-  return error;
-}
-
-struct Times {
-  double median_ns;
-  double minimum_ns;
-  size_t runs;
-};
-
-// Runs of at least `kBatchNs` together, so that the clock does not matter, until enough time is
-// spent.
-Times measured(const Kernel& kernel, const std::vector<Tensor>& inputs,
-               std::vector<Tensor>& outputs, int threads) {
-  using Clock = std::chrono::steady_clock;
-  const HelpersAwake helpers(threads);
-  constexpr double kBatchNs = 20e3;
-  constexpr double kSpentNs = 500e6;
-  constexpr size_t kLeast = 5;
-  const auto batch_ns = [&](int runs) {
-    const auto start = Clock::now();
-    for (int i = 0; i < runs; ++i) kernel.run_into(inputs, outputs, threads);
-    return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-  };
-  int runs = 1;
-  while (batch_ns(runs) < kBatchNs && runs < 1 << 16) runs *= 2;
-  std::vector<double> times;
-  double spent = 0;
-  while (times.size() < kLeast || spent < kSpentNs) {
-    const double ns = batch_ns(runs);
-    spent += ns;
-    times.push_back(ns / runs);
-  }
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times[0], times.size() * static_cast<size_t>(runs)};
-}
-
-std::string duration_text(double ns) {
-  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
-  return ns < 1e6 ? fmt::format("{:.2f} us", ns / 1e3) : fmt::format("{:.3f} ms", ns / 1e6);
-}
-
-// How much of what the machine was seen to do.
-std::string share_text(double rate, double roof) {
-  return roof > 0 ? fmt::format(" ({:.0f} % of {:.0f})", 100 * rate / roof, roof) : "";
-}
-
 struct Problem {
   std::vector<Tensor> inputs;
   std::vector<Tensor> weights;
@@ -190,6 +74,7 @@ Problem problem_of(const Workload& workload, uint32_t seed, bool all) {
   for (const int id : workload.inputs) {
     const Workload::Value& value = workload.values[static_cast<size_t>(id)];
     const bool wanted = all || value.weight;
+    require(value.type.dtype != DType::string, "kernels have no strings");
     problem.inputs.push_back(wanted ? random_tensor(value.type, random) : Tensor{});
     problem.weights.push_back(value.weight ? problem.inputs.back() : Tensor{});
   }
@@ -204,30 +89,27 @@ std::string error_text(const std::shared_ptr<const Workload>& workload, const Pr
   const int64_t work = work_of(*workload);
   if (work > kTooMuchWork) return "not looked at: the reference would take too long";
   if (work > kLongWork) fmt::print(stderr, "computing the reference, which takes a while\n");
-  double largest = 0;
-  const double error =
-      largest_error(outputs, Evaluator(workload).run(problem.inputs, threads), largest);
-  return fmt::format("{:.3g} at most, of numbers up to {:.3g}", error, largest);
+  const Difference error = difference_of(outputs, Evaluator(workload).run(problem.inputs, threads));
+  return fmt::format("{:.3g} at most, of numbers up to {:.3g}", error.largest, error.of);
 }
 
 void print_times(const std::shared_ptr<const Workload>& workload, const Kernel& kernel,
                  const Device& device, const Problem& problem, int threads) {
   std::vector<Tensor> outputs;
-  double bytes = 0;
   for (const int id : workload->outputs) {
     outputs.emplace_back(workload->values[static_cast<size_t>(id)].type);
-    bytes += static_cast<double>(outputs.back().bytes());
   }
-  for (const Tensor& input : problem.inputs) bytes += static_cast<double>(input.bytes());
   kernel.run_into(problem.inputs, outputs, threads);
   const std::string error = error_text(workload, problem, outputs, device.cores);
-  const Times times = measured(kernel, problem.inputs, outputs, threads);
+  const HelpersAwake helpers(threads);
+  const Turns turns = measure_rounds({[&] { kernel.run_into(problem.inputs, outputs, threads); }},
+                                     {.seconds = kTimingSeconds})[0];
+  const double median_ns = median_of(turns.medians_ns).median;
   const Rates roofs = measure_rates(device, std::min(threads, device.cores));
-  const double gflops = operations_of(*workload) / times.median_ns;
-  const double gbps = bytes / times.median_ns;
-  fmt::print("time    median {}, minimum {}, of {} runs, {}\n", duration_text(times.median_ns),
-             duration_text(times.minimum_ns), times.runs,
-             threads == 1 ? "1 thread" : fmt::format("{} threads", threads));
+  const double gflops = operations_of(*workload) / median_ns;
+  const double gbps = bytes_of(*workload) / median_ns;
+  fmt::print("time    median {}, minimum {}, of {} runs, {}\n", duration_text(median_ns),
+             duration_text(turns.minimum_ns), turns.calls, count_text(threads, "thread"));
   fmt::print("rate    {:.4g} GFLOP/s{}, {:.4g} GB/s{}\n", gflops,
              share_text(gflops, roofs.fma_gflops), gbps, share_text(gbps, roofs.copy_gbps));
   fmt::print("error   {}\n", error);

@@ -17,6 +17,7 @@ Examples:
   aoe run model.onnx --input in.npz --output out.npz
   aoe run model.onnx --input_shape "x:1,3,224,224"
   aoe compile model.onnx -o model.om            a file that loads faster
+  aoe bench model.onnx --profile                measure it, step by step
   aoe kernel @workload.txt --time               look at what one workload becomes
 )";
 
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", AOE_VERSION);
   aoe::add_run_command(app);
   aoe::add_compile_command(app);
+  aoe::add_bench_command(app);
   aoe::add_devices_command(app);
   aoe::add_kernel_command(app);
   try {

@@ -144,7 +144,7 @@ Tensor parse(std::string_view file, std::optional<DType> expected) {
     return strings_from(std::move(shape), code, data);
   }
   const TensorType type{dtype_in(code, expected), std::move(shape)};
-  const int64_t bytes = checked_mul(type.count(), info(type.dtype).bytes);
+  const int64_t bytes = bytes_of(type);
   require(bytes == static_cast<int64_t>(data.size()), "{} needs {} bytes, {} are there",
           to_string(type), bytes, data.size());
   Tensor tensor(type);

@@ -1,6 +1,5 @@
-#include <random>
-
 #include "cli/commands.h"
+#include "cli/inputs.h"
 #include "cli/model_options.h"
 #include "cli/npy.h"
 #include "runtime/loaded_model.h"
@@ -17,77 +16,6 @@ struct RunOptions {
   std::string kernels;
   uint32_t seed = 0;
 };
-
-// The position of the '=' in "name=file": names and files may hold some of their own, so the
-// longest name that is an input counts.
-size_t name_end(const std::string& text, const std::map<std::string, DType>& expected) {
-  size_t found = text.find('=');
-  for (size_t at = found; at != std::string::npos; at = text.find('=', at + 1)) {
-    if (expected.contains(text.substr(0, at))) found = at;
-  }
-  return found;
-}
-
-std::map<std::string, Value> read_inputs(const std::vector<std::string>& inputs,
-                                         const LoadedModel& model) {
-  std::map<std::string, DType> expected;
-  for (const Port& port : model.inputs()) {
-    if (port.type.dtype) expected[port.name] = *port.type.dtype;
-  }
-  std::map<std::string, Value> feeds;
-  const auto give = [&](const std::string& name, Tensor tensor) {
-    require(feeds.emplace(name, std::move(tensor)).second, "--input gives '{}' twice", name);
-  };
-  for (const std::string& input : inputs) {
-    const size_t equals = name_end(input, expected);
-    if (equals == std::string::npos) {
-      require(input.ends_with(".npz"),
-              "--input '{}': a .npy file needs the name of its input: --input name={}", input,
-              input);
-      for (auto& [name, tensor] : read_npz(input, expected)) give(name, std::move(tensor));
-      continue;
-    }
-    const std::string name = input.substr(0, equals);
-    const auto known = expected.find(name);
-    give(name, read_npy(input.substr(equals + 1),
-                        known == expected.end() ? std::nullopt : std::optional(known->second)));
-  }
-  return feeds;
-}
-
-// Normal floats; integers from {0, 1}, so that indices stay in range.
-Tensor random_tensor(const TensorType& type, std::mt19937& random) {
-  require(type.dtype != DType::string, "random strings would mean nothing; give them with --input");
-  Tensor tensor(type);
-  dispatch(type.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* elements = tensor.data<T>();
-    std::normal_distribution<float> normal;
-    for (int64_t i = 0; i < tensor.count(); ++i) {
-      if (is_float(type.dtype)) elements[i] = static_cast<T>(normal(random));
-      else elements[i] = static_cast<T>(static_cast<int64_t>(random() & 1));
-    }
-  });
-  return tensor;
-}
-
-std::map<std::string, Value> random_inputs(const LoadedModel& model, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::map<std::string, Value> feeds;
-  for (const Port& port : model.inputs()) {
-    if (port.type.kind == ValueType::Kind::optional) continue;
-    require(
-        port.type.is_static(),
-        "input '{}' is {}: fix its shape with --input_shape \"{}:...\", or give it with --input",
-        port.name, port.describe(), port.name);
-    try {
-      feeds[port.name] = random_tensor(port.type.tensor(), random);
-    } catch (const Error& error) {
-      throw error.within(fmt::format("input '{}'", port.name));
-    }
-  }
-  return feeds;
-}
 
 // "min -1.52  mean 0.01  max 2.31"
 std::string summary(const Tensor& tensor) {
@@ -111,9 +39,7 @@ void print_value(std::string_view direction, const std::string& name, const Valu
 }
 
 void run_loaded(const LoadedModel& model, const RunOptions& options) {
-  const std::map<std::string, Value> feeds = options.inputs.empty()
-                                                 ? random_inputs(model, options.seed)
-                                                 : read_inputs(options.inputs, model);
+  const std::map<std::string, Value> feeds = inputs_for(model, options.inputs, options.seed);
   for (const auto& [name, value] : feeds) print_value("input", name, value);
   const std::vector<Value> results = model.run(feeds);
   std::map<std::string, Tensor> arrays;

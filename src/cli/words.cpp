@@ -10,6 +10,15 @@ std::string size_text(int64_t bytes) {
   return fmt::format("{:.4g} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
+std::string duration_text(double ns) {
+  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+  return ns < 1e6 ? fmt::format("{:.2f} us", ns / 1e3) : fmt::format("{:.3f} ms", ns / 1e6);
+}
+
+std::string share_text(double rate, double roof) {
+  return roof > 0 ? fmt::format(" ({:.0f} % of {:.0f})", 100 * rate / roof, roof) : "";
+}
+
 std::string count_text(int64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }

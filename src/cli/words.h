@@ -9,6 +9,12 @@ namespace aoe {
 // "32 KiB", "24 MiB", "7.8 GiB"
 std::string size_text(int64_t bytes);
 
+// "730 ns", "12.31 us", "4.217 ms"
+std::string duration_text(double ns);
+
+// How much of what the machine was seen to do: " (93 % of 118)"; nothing where that is not known.
+std::string share_text(double rate, double roof);
+
 // "1 thread", "2 threads"
 std::string count_text(int64_t count, std::string_view thing);
 

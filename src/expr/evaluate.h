@@ -20,6 +20,8 @@ class Evaluator {
   // `inputs` as the workload lists them.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, int threads) const;
 
+  const Workload& workload() const { return *workload_; }
+
  private:
   std::shared_ptr<const Workload> workload_;
   std::vector<Tape> tapes_;  // one for each stage

@@ -1,6 +1,7 @@
 #include "expr/workload.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "expr/affine.h"
@@ -75,6 +76,56 @@ int64_t work_of(const Workload& workload) {
     const int64_t points = element_count(stage.axes);
     const int64_t each = std::max<int64_t>(1, element_count(stage.reduce_axes));
     total = checked_add(total, checked_mul(points, each));
+  }
+  return total;
+}
+
+namespace {
+
+double operations_in(const Expr& expr) {
+  double count = 0;
+  std::set<const Expr::Node*> seen;
+  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+    if (!seen.insert(&*e).second) return;
+    switch (e->op) {
+      case ExprOp::constant:
+      case ExprOp::axis:
+      case ExprOp::load:
+      case ExprOp::arg: return;
+      case ExprOp::cast:
+      case ExprOp::select: break;
+      default: count += 1;
+    }
+    for (const Expr& operand : e->operands) walk(operand);
+  };
+  walk(expr);
+  return count;
+}
+
+}  // namespace
+
+double operations_of(const Workload& workload) {
+  double total = 0;
+  for (const Stage& stage : workload.stages) {
+    double each = 0;
+    for (const Expr& element : stage.elements) each += operations_in(element);
+    if (stage.reducer) {
+      for (const Expr& combine : stage.reducer->combine) each += operations_in(combine);
+    }
+    total += each * static_cast<double>(element_count(stage.extents()));
+    each = 0;
+    for (const Expr& result : stage.results) each += operations_in(result);
+    total += each * static_cast<double>(element_count(stage.axes));
+  }
+  return total;
+}
+
+double bytes_of(const Workload& workload) {
+  double total = 0;
+  for (const std::vector<int>* values : {&workload.inputs, &workload.outputs}) {
+    for (const int id : *values) {
+      total += static_cast<double>(bytes_of(workload.values[static_cast<size_t>(id)].type));
+    }
   }
   return total;
 }

@@ -91,4 +91,11 @@ void verify(const Workload& workload);
 // Elements of all reductions: what an evaluation costs.
 int64_t work_of(const Workload& workload);
 
+// Operations on elements, a multiplication and an addition as two; indexes, and what only moves or
+// converts, do not count.
+double operations_of(const Workload& workload);
+
+// Of its inputs and outputs, each once: what no kernel can do without moving.
+double bytes_of(const Workload& workload);
+
 }  // namespace aoe

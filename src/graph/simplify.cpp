@@ -135,7 +135,7 @@ class Folder {
     const int64_t work = work_of(*lowered.workload);
     int64_t bytes = 0;
     for (const auto& value : lowered.workload->values) {
-      const int64_t own = checked_mul(value.type.count(), info(value.type.dtype).bytes);
+      const int64_t own = bytes_of(value.type);
       bytes = checked_add(bytes, own);
     }
     if (work > work_left_ || bytes > bytes_left_) return false;

@@ -23,6 +23,12 @@ bool contracts(const Task& task) {
                      [](const Stage& stage) { return contraction_of(stage).has_value(); });
 }
 
+// A plane of one point lies the same way wherever its channels are.
+bool can_lie_otherwise(const ValueType& type) {
+  const auto& shape = type.shape;
+  return shape && shape->size() >= 3 && element_count(*shape) != (*shape)[0] * (*shape)[1];
+}
+
 class LayoutChoice {
  public:
   LayoutChoice(Plan& plan, const Graph& graph)
@@ -87,11 +93,7 @@ class LayoutChoice {
   void add(const std::vector<int>& values) {
     for (const int id : values) {
       if (id < 0 || fixed_[static_cast<size_t>(id)]) continue;
-      const auto& shape = graph_.value(id).type.shape;
-      // A plane of one point lies the same way in both.
-      if (!shape || shape->size() < 3 || element_count(*shape) == (*shape)[0] * (*shape)[1])
-        continue;
-      last_.insert(id);
+      if (can_lie_otherwise(graph_.value(id).type)) last_.insert(id);
     }
   }
 
@@ -130,5 +132,18 @@ class LayoutChoice {
 }  // namespace
 
 void choose_layouts(Plan& plan, const Graph& graph) { LayoutChoice(plan, graph).choose(); }
+
+bool changes_layout(const PlanStep& step, const Plan& plan, const Graph& graph) {
+  const auto lies = [&](const std::vector<int>& values, bool otherwise) {
+    return std::any_of(values.begin(), values.end(), [&](int id) {
+      return id >= 0 && !graph.value(id).is_constant() && can_lie_otherwise(graph.value(id).type) &&
+             plan.layouts.contains(id) == otherwise;
+    });
+  };
+  const std::vector<int> read = values_read(step, graph);
+  const std::vector<int>& made = values_made(step, graph);
+  return (lies(read, true) && !lies(made, true) && lies(made, false)) ||
+         (lies(made, true) && !lies(read, true) && lies(read, false));
+}
 
 }  // namespace aoe

@@ -226,6 +226,8 @@ class Preparation {
         if (e->op != ExprOp::load || has_outside(e) || !is_fixed(result_.workload, e)) return {};
         const auto strides = strides_of(stage, e);
         if (!strides || (*strides)[vector] == 0 || (*strides)[vector] == 1) return {};
+        // One side of a select may be loaded from less than the whole loop.
+        if (!stays_inside(stage, e)) return {};
         const Expr moved = laid_out(stage, e, order);
         result_.fixed.back() = true;
         return moved;
@@ -273,6 +275,15 @@ class Preparation {
     }
     stage.elements[0] = left * side;
     add_with_results(std::move(stage));
+    return true;
+  }
+
+  bool stays_inside(const Stage& stage, const Expr& load) const {
+    const Shape& shape = result_.workload.values[static_cast<size_t>(load->id)].type.shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const auto range = interval_of(load->operands[d], stage.extents());
+      if (!range || !range->within({0, shape[d] - 1})) return false;
+    }
     return true;
   }
 

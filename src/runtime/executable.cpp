@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "plan/layout.h"
 #include "runtime/graph_runner.h"
 
 namespace aoe {
@@ -172,6 +173,19 @@ void Executable::copy(const std::byte* from, std::byte* to, int64_t bytes) const
   });
 }
 
+StepSeen Executable::seen(size_t step) const {
+  const PlanStep& planned = plan_.steps[step];
+  StepSeen seen{step, {}};
+  for (const int node : planned.nodes) {
+    seen.nodes.push_back(&graph_.nodes[static_cast<size_t>(node)]);
+  }
+  if (steps_[step].kernel) seen.workload = &steps_[step].kernel->workload();
+  if (steps_[step].evaluator) seen.workload = &steps_[step].evaluator->workload();
+  seen.compiled = steps_[step].kernel != nullptr;
+  seen.changes_layout = changes_layout(planned, plan_, graph_);
+  return seen;
+}
+
 void Executable::execute(Run& run) const {
   const HelpersAwake helpers(engine_.threads);
   const ArenaPool::Lease arena = engine_.arenas->take(arena_bytes_);
@@ -186,7 +200,9 @@ void Executable::execute(Run& run) const {
   }
   for (size_t i = 0; i < steps_.size(); ++i) {
     try {
+      if (run.watch != nullptr) run.watch->step_begins();
       run_step(i, run);
+      if (run.watch != nullptr) run.watch->step_ended(seen(i));
     } catch (const Error& error) {
       throw error.within(steps_[i].node->describe());
     } catch (const std::bad_alloc&) {
@@ -322,11 +338,11 @@ bool is_aligned(const TensorView& view) {
 
 }  // namespace
 
-std::vector<Value> Executable::run(const std::vector<Value>& inputs) const {
+std::vector<Value> Executable::run(const std::vector<Value>& inputs, Watch* watch) const {
   std::vector<TensorView> from(inputs.size());
   std::vector<TensorView> to(graph_.outputs.size());
   std::vector<Value> results(graph_.outputs.size());
-  Run run{from, to, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0)};
+  Run run{from, to, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0), watch};
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_tensor()) from[i] = view_of(inputs[i].tensor());
     if (any_apart_) run.apart[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
@@ -359,8 +375,8 @@ void Executable::check_outputs(std::span<const TensorView> outputs) const {
   }
 }
 
-void Executable::run_into(std::span<const TensorView> inputs,
-                          std::span<const TensorView> outputs) const {
+void Executable::run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                          Watch* watch) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     require(inputs[i].elements != nullptr || inputs[i].count() == 0,
             "input '{}' is given without its elements", graph_.value(graph_.inputs[i]).name);
@@ -379,14 +395,15 @@ void Executable::run_into(std::span<const TensorView> inputs,
       view = view_of(copies.back());
     }
     for (TensorView& view : to) view = view_of(copies.emplace_back(view.type()));
-    run_into(from, to);
+    run_into(from, to, watch);
     for (size_t i = 0; i < to.size(); ++i) {
       std::memcpy(outputs[i].elements, to[i].elements,
                   static_cast<size_t>(to[i].count() * info(to[i].dtype).bytes));
     }
     return;
   }
-  Run run{inputs, outputs, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0)};
+  Run run{inputs, outputs, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
+          watch};
   for (size_t i = 0; any_apart_ && i < inputs.size(); ++i) {
     run.apart[static_cast<size_t>(graph_.inputs[i])] =
         Tensor::over(inputs[i].type(), inputs[i].elements, nullptr);

@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "runtime/arena_pool.h"
 #include "runtime/stored_policies.h"
+#include "runtime/watch.h"
 
 namespace aoe {
 
@@ -33,9 +34,10 @@ class Executable {
   Executable(const Executable&) = delete;  // steps point into the graph
   Executable& operator=(const Executable&) = delete;
 
-  std::vector<Value> run(const std::vector<Value>& inputs) const;
+  std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr) const;
   // Inputs of the types that it was made for, in memory; outputs of the types that they have.
-  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
+  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                Watch* watch = nullptr) const;
 
   // Without the constants that only kernels read, which have them.
   const Graph& graph() const { return graph_; }
@@ -57,6 +59,7 @@ class Executable {
     std::span<const TensorView> outputs;
     std::byte* arena = nullptr;
     std::vector<Value> apart;  // by value of the graph, if any are on their own
+    Watch* watch = nullptr;
   };
 
   void compile_steps();
@@ -67,6 +70,7 @@ class Executable {
 
   void check_outputs(std::span<const TensorView> outputs) const;
   void execute(Run& run) const;
+  StepSeen seen(size_t step) const;
   void run_step(size_t step, Run& run) const;
   void run_kernel(const Step& step, const Task& task, Run& run) const;
   void put_in_place(const PlanStep& step, Run& run) const;

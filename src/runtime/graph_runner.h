@@ -17,7 +17,7 @@ class GraphRunner {
       : graph_(std::move(graph)), engine_(std::move(engine)) {}
 
   // `inputs` in the order of the graph's.
-  std::vector<Value> run(const std::vector<Value>& inputs);
+  std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr);
 
   // Prepares for inputs of these types, so that what is wrong with the graph shows before a run.
   std::shared_ptr<const Executable> prepare(const std::vector<ValueType>& types);

@@ -134,6 +134,11 @@ void check_feed(const Port& port, const Value& value, Symbols& symbols) {
   }
 }
 
+void check_count(const char* what, const std::vector<Port>& ports, size_t given) {
+  if (ports.size() == given) return;
+  fail("the model has {} {}s ({}), {} are given", ports.size(), what, names_of(ports), given);
+}
+
 // Words for a message are only made where there is one: this is done at every run.
 void check_view(const Port& port, const TensorView& view, Symbols& symbols) {
   if (port.type.kind != ValueType::Kind::tensor || port.type.dtype == DType::string) {
@@ -227,7 +232,7 @@ OmModel LoadedModel::stored() const {
   return model;
 }
 
-std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) const {
+std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds, Watch* watch) const {
   for (const auto& [name, value] : feeds) {
     const bool known = std::any_of(inputs_.begin(), inputs_.end(),
                                    [&](const Port& port) { return port.name == name; });
@@ -244,28 +249,37 @@ std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds) c
     values.push_back(given ? found->second : Value());
     check_feed(port, values.back(), symbols);
   }
-  std::vector<Value> results = only_ ? only_->run(values) : runner_->run(values);
+  std::vector<Value> results = only_ ? only_->run(values, watch) : runner_->run(values, watch);
   for (size_t i = 0; i < results.size(); ++i) check_declared(outputs_[i], results[i].type());
   return results;
 }
 
-void LoadedModel::run_into(std::span<const TensorView> inputs,
-                           std::span<const TensorView> outputs) const {
-  const auto check_count = [](const char* what, const std::vector<Port>& ports, size_t given) {
-    if (ports.size() == given) return;
-    fail("the model has {} {}s ({}), {} are given", ports.size(), what, names_of(ports), given);
-  };
+std::shared_ptr<const Executable> LoadedModel::executable_for(
+    std::span<const TensorView> inputs) const {
   check_count("input", inputs_, inputs.size());
-  check_count("output", outputs_, outputs.size());
   Symbols symbols;
   for (size_t i = 0; i < inputs.size(); ++i) check_view(inputs_[i], inputs[i], symbols);
-  if (only_) return only_->run_into(inputs, outputs);
+  if (only_) return only_;
   std::vector<ValueType> types;
   for (const TensorView& input : inputs) {
     types.emplace_back(input.type());
     element_count(*types.back().shape);
   }
-  runner_->prepare(types)->run_into(inputs, outputs);
+  return runner_->prepare(types);
+}
+
+void LoadedModel::run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                           Watch* watch) const {
+  check_count("output", outputs_, outputs.size());
+  executable_for(inputs)->run_into(inputs, outputs, watch);
+}
+
+std::vector<ValueType> LoadedModel::output_types(std::span<const TensorView> inputs) const {
+  const auto executable = executable_for(inputs);
+  const Graph& graph = executable->graph();
+  std::vector<ValueType> types;
+  for (const int id : graph.outputs) types.push_back(graph.value(id).type);
+  return types;
 }
 
 }  // namespace aoe

@@ -44,12 +44,17 @@ class LoadedModel {
   const std::vector<Port>& outputs() const { return outputs_; }
 
   // By input name; every input must be there, and nothing else. Outputs in the order of outputs().
-  std::vector<Value> run(const std::map<std::string, Value>& feeds) const;
+  std::vector<Value> run(const std::map<std::string, Value>& feeds, Watch* watch = nullptr) const;
 
   // The same on the caller's memory, in the order of inputs() and outputs(). `outputs` must have
   // the types that the model gives them, and share nothing with `inputs` or each other. Strings and
   // sequences have no place in such memory.
-  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
+  void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                Watch* watch = nullptr) const;
+
+  // What can be said of the outputs before a run on such inputs: with a shape unless that depends
+  // on what the elements are.
+  std::vector<ValueType> output_types(std::span<const TensorView> inputs) const;
 
   // The model as it is to be kept in a file: simplified, and if all shapes are fixed with the
   // policies of its kernels.
@@ -60,6 +65,9 @@ class LoadedModel {
   static LoadedModel made_of(const std::function<OmModel()>& load, const LoadOptions& options,
                              const std::string& place);
   LoadedModel(Graph graph, Engine engine);
+
+  // What runs on such inputs, once they have been checked.
+  std::shared_ptr<const Executable> executable_for(std::span<const TensorView> inputs) const;
 
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;

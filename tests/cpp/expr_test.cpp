@@ -4,6 +4,7 @@
 
 #include "expr/affine.h"
 #include "expr/builder.h"
+#include "expr/parse.h"
 
 namespace aoe {
 namespace {
@@ -97,6 +98,28 @@ TEST(Expr, WhatStandsOutsideIsANumberOfTheElementsType) {
   EXPECT_EQ(outside(DType::bf16, 1.001), 1);
   EXPECT_TRUE(std::isnan(outside(DType::f8e8m0, 0))) << "it has no zero";
   EXPECT_EQ(outside(DType::f64, 1.001), 1.001);
+}
+
+TEST(Workload, FiguresCountWhatMustBeDoneAndMoved) {
+  struct Case {
+    const char* text;
+    double operations;
+    double bytes;
+  };
+  const Case cases[] = {
+      // A product: a multiplication and an addition an element; the bias once a result.
+      {"in %0 f32[4,8]\nweight %1 f32[8,6]\nin %2 f32[6]\n"
+       "%3 f32[4,6] = sum(r:8) %0[a, r] * %1[r, b] -> $0 + %2[b]\nout %3",
+       2 * 4 * 6 * 8 + 4 * 6, 4 * (4 * 8 + 8 * 6 + 6 + 4 * 6)},
+      // Indexes, conversions and moves are nothing; what is shared is computed once.
+      {"in %0 f16[4,8]\n%1 f32[8,4] = f32(%0[b, a])\nout %1", 0, (2 + 4) * 4 * 8},
+      {"in %0 f32[10]\n%1 f32[10] = exp(%0[a]) * exp(%0[a])\nout %1", 2 * 10, 2 * 4 * 10},
+  };
+  for (const Case& c : cases) {
+    const Workload workload = parse_workload(c.text);
+    EXPECT_EQ(operations_of(workload), c.operations) << c.text;
+    EXPECT_EQ(bytes_of(workload), c.bytes) << c.text;
+  }
 }
 
 TEST(Expr, MixedTypesAreRefused) { EXPECT_THROW(axis(0) + Expr::constant(DType::f32, 1), Error); }

@@ -11,7 +11,6 @@ import sys
 import time
 from pathlib import Path
 
-import environments
 import intervals
 import numpy as np
 import onnx
@@ -385,10 +384,9 @@ def test_a_participant_killed_between_its_turns_is_a_failure(tmp_path, monkeypat
     worker.close()
 
 
-def test_an_environment_that_cannot_be_installed_fails_once_and_says_where(tmp_path, monkeypatch):
+def test_an_environment_that_cannot_be_installed_fails_once_and_says_where(tmp_path):
     (tmp_path / "impossible.txt").write_text("no-such-package-anywhere===0\n")
-    monkeypatch.setattr(environments, "REQUIREMENTS", tmp_path)
-    made = Environments(tmp_path / "made")
+    made = Environments(tmp_path / "made", requirements=tmp_path)
     for _ in range(2):
         with pytest.raises(Failure, match=r"could not be installed \(log: .*impossible\.log\)"):
             made.python("impossible")

@@ -23,6 +23,22 @@ def test_numbers_survive_the_round_trip(dtype, shape):
 
 
 @pytest.mark.parametrize(
+    ("array", "shared"),
+    [
+        pytest.param(np.ones((2, 3), np.float32), True, id="as the engine has it"),
+        pytest.param(np.ones((4, 3), np.float32)[1:3], True, id="part of another"),
+        pytest.param(np.ones((2, 3), ml_dtypes.bfloat16), True, id="a type of ml_dtypes"),
+        pytest.param(np.ones((3, 2), np.float32).T, False, id="columns first"),
+        pytest.param(np.ones((2, 3), ">f4"), False, id="big endian"),
+    ],
+)
+def test_what_lies_as_the_engine_has_it_is_not_copied(array, shared):
+    value = to_engine("x", array, array.dtype.name)
+    assert np.shares_memory(value[2], array) == shared
+    assert np.shares_memory(from_engine(value), value[2])
+
+
+@pytest.mark.parametrize(
     "given",
     [
         np.array(["ä", ""], dtype=object),

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include "cli/bench_report.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/kernels_option.h"
+#include "cli/model_options.h"
+#include "cli/progress.h"
+#include "device/cores.h"
+#include "measure/memory.h"
+
+namespace aoe {
+namespace {
+
+struct BenchOptions {
+  std::string model;
+  std::string compare;
+  std::vector<std::string> inputs;
+  std::string input_shape;
+  int threads = 0;
+  std::string kernels;
+  uint32_t seed = 0;
+  double seconds = 5;
+  bool profile = false;
+  bool json = false;
+};
+
+// A model with what it is given, ready to be run any number of times.
+class Subject {
+ public:
+  Subject(const std::string& file, const BenchOptions& options)
+      : place_(fmt::format("model '{}'", file)),
+        model_(LoadedModel::from_file(
+            file, {parse_shapes(options.input_shape), options.threads, options.kernels})) {
+    try {
+      feeds_ = inputs_for(model_, options.inputs, options.seed);
+      results_ = model_.run(feeds_);
+      note_views();
+      run();
+    } catch (const Error& error) {
+      throw error.within(place_);
+    }
+  }
+  Subject(const Subject&) = delete;  // views look at its values
+  Subject& operator=(const Subject&) = delete;
+
+  void run(Watch* watch = nullptr) const {
+    if (outputs_.empty()) model_.run(feeds_, watch);
+    else model_.run_into(inputs_, outputs_, watch);
+  }
+
+  WatchedRun watched() const {
+    return [this](Watch* watch) { run(watch); };
+  }
+
+  // Of the outputs that are tensors of numbers; nothing if the other has not the same ones.
+  std::optional<Difference> difference_from(const Subject& other) const {
+    std::vector<Tensor> own;
+    std::vector<Tensor> others;
+    if (results_.size() != other.results_.size()) return std::nullopt;
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const ValueType type = results_[i].type();
+      const bool same = model_.outputs()[i].name == other.model_.outputs()[i].name &&
+                        type == other.results_[i].type();
+      if (!same || !type.is_static() || type.dtype == DType::string) return std::nullopt;
+      own.push_back(results_[i].tensor());
+      others.push_back(other.results_[i].tensor());
+    }
+    return difference_of(own, others);
+  }
+
+ private:
+  static TensorView view_of(const Value& value) {
+    const Tensor& tensor = value.tensor();
+    return {tensor.dtype(), tensor.shape(), const_cast<std::byte*>(tensor.raw())};
+  }
+
+  // What cannot be a view, or is of another size in every run, each run makes anew.
+  void note_views() {
+    const auto is_view = [](const Value& value) {
+      return value.is_tensor() && value.tensor().dtype() != DType::string;
+    };
+    std::vector<TensorView> inputs;
+    for (const Port& port : model_.inputs()) {
+      const auto feed = feeds_.find(port.name);
+      if (port.type.kind != ValueType::Kind::tensor || !is_view(feed->second)) return;
+      inputs.push_back(view_of(feed->second));
+    }
+    const std::vector<ValueType> types = model_.output_types(inputs);
+    const bool known =
+        std::all_of(types.begin(), types.end(), [](const auto& type) { return type.is_static(); });
+    if (!known || !std::all_of(results_.begin(), results_.end(), is_view)) return;
+    for (Value& result : results_) {
+      result = result.tensor().copied();  // it may be what a constant or an input is
+      outputs_.push_back(view_of(result));
+    }
+    inputs_ = std::move(inputs);
+  }
+
+  std::string place_;
+  LoadedModel model_;
+  std::map<std::string, Value> feeds_;
+  std::vector<Value> results_;
+  std::vector<TensorView> inputs_;
+  std::vector<TensorView> outputs_;  // none: feeds and values of their own
+};
+
+BenchReport measured(const BenchOptions& options) {
+  Progress progress;
+  BenchReport report;
+  const bool reference = options.kernels == "reference";
+  const Device device = device_for(reference ? "" : options.kernels);
+  report.threads = options.threads > 0 ? options.threads : usable_cores();
+  report.soc_version = device.soc_version();
+  report.kernels = reference || device.instruction_sets.empty()
+                       ? "reference"
+                       : name(device.instruction_sets.back());
+
+  progress.begin("loading " + options.model);
+  const Subject model(options.model, options);
+  report.peak_memory_bytes = peak_memory_bytes();
+  const Subject again(options.model, options);
+  std::optional<Subject> other;
+  if (!options.compare.empty()) {
+    progress.begin("loading " + options.compare);
+    other.emplace(options.compare, options);
+  }
+
+  progress.begin("measuring the machine");
+  report.rates = measure_rates(device, std::min(report.threads, device.cores));
+  progress.begin("measuring");
+  std::vector<std::function<void()>> participants{[&] { model.run(); }, [&] { again.run(); }};
+  if (other) participants.emplace_back([&] { other->run(); });
+  std::vector<Turns> turns =
+      measure_rounds(participants, {.seconds = options.seconds,
+                                    .seed = options.seed,
+                                    .progress = [&](double share) { progress.update(share); }});
+  report.self = ratio_of(turns[1].medians_ns, turns[0].medians_ns);
+  if (other) {
+    const Interval ratio = ratio_of(turns[2].medians_ns, turns[0].medians_ns);
+    report.comparison = {{options.compare, std::move(turns[2]), operations_in(other->watched())},
+                         ratio,
+                         other->difference_from(model)};
+  }
+  report.model = {options.model, std::move(turns[0]), operations_in(model.watched())};
+  if (options.profile) {
+    progress.begin("profiling");
+    report.profile = profile_of(model.watched(), options.seconds);
+  }
+  return report;
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Measure how long a model takes, and where");
+  command->add_option("model", options->model, "Model file (.onnx or .om)")->required();
+  command->add_option("--compare", options->compare, "Another model, measured in turns with it");
+  command->add_flag("--profile", options->profile, "Show where the time goes, step by step");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_option("--seconds", options->seconds, "How long to measure")
+      ->check(CLI::Range(0.0, 3600.0));
+  command
+      ->add_option("--input", options->inputs,
+                   "Inputs: f.npz, or name=f.npy; may be repeated. Without: seeded random data")
+      ->allow_extra_args(false);
+  command->add_option("--input_shape", options->input_shape,
+                      "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\"");
+  command->add_option("--threads", options->threads, "Threads to run on; 0: all cores")
+      ->check(CLI::Range(0, 1024));
+  command->add_option("--kernels", options->kernels,
+                      "Kernels for sse2, avx2 or avx512 at most; or reference: none");
+  command->add_option("--seed", options->seed, "Seed of the random inputs and of the order");
+  command->callback([options] {
+    const BenchReport report = measured(*options);
+    fmt::print("{}", options->json ? json_of(report) : text_of(report));
+  });
+}
+
+}  // namespace aoe

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "device/measure.h"
+#include "measure/difference.h"
+#include "measure/intervals.h"
+#include "measure/profile.h"
+#include "measure/rounds.h"
+
+namespace aoe {
+
+// What `aoe bench` has found out.
+struct BenchReport {
+  struct Model {
+    std::string file;
+    Turns turns;
+    double operations = 0;  // of one run
+
+    Interval latency_ns() const { return median_of(turns.medians_ns); }
+    double gflops() const { return operations / latency_ns().median; }
+  };
+  struct Comparison {
+    Model other;
+    Interval ratio;                        // of the other's times to the model's
+    std::optional<Difference> difference;  // of the outputs, where both have the same
+  };
+
+  int threads = 1;
+  std::string soc_version;
+  std::string kernels;  // "avx512", "reference"
+  Rates rates;          // of the machine, on as many cores
+  int64_t peak_memory_bytes = 0;
+  Model model;
+  Interval self;  // the ratio of the same model loaded again to the model
+  std::optional<Comparison> comparison;
+  std::optional<Profile> profile;
+};
+
+// For people, and as one JSON object.
+std::string text_of(const BenchReport& report);
+std::string json_of(const BenchReport& report);
+
+}  // namespace aoe

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "expr/workload.h"
+#include "graph/graph.h"
+
+namespace aoe {
+
+// A step of a run. What it points at is there while a watch is told of it.
+struct StepSeen {
+  size_t index = 0;                    // among the steps of the run, from 0
+  std::vector<const Node*> nodes;      // that it does as one
+  const Workload* workload = nullptr;  // what it computes; nothing for what is no loop nest
+  bool compiled = false;               // by a kernel
+  bool changes_layout = false;         // what it makes lies otherwise in memory than what it takes
+};
+
+// Told of every step of a run, in the thread of the run.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  virtual void step_begins() = 0;
+  virtual void step_ended(const StepSeen& step) = 0;
+};
+
+}  // namespace aoe
