@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "expr/parse.h"
 #include "tests/cpp/generated.h"
 
@@ -78,6 +80,26 @@ const Case kCases[] = {
      "in %0 f32[2,40,70]\nin %1 f32[2,3,3]\n%2 f32[2,18,33] = sum(r:3,s:3) %0[a, ((b * 2) + (r * "
      "3)) "
      "- 1, ((c * 2) + (s * 3)) - 1]?0 * %1[a, r, s]\nout %2\n"},
+    {"weights_beside_others_along_a_reduction",
+     "in %0 f32[2,23,17,3]\nweight %1 f32[2,23,2,3]\n%2 f32[2,23,19,3] = select(c < 17, %0[a, b, "
+     "c, "
+     "d], %1[a, b, c - 17, d])\n%3 f32[2,19] = sum(r:23,s:3) %2[a, r, b, s]\nout %3\n"},
+    {"channels_last_in_pieces",
+     "in %0 f32[2,9,11,24]\nweight %1 f32[40,24,3,3]\nin %2 f32[2,5,6,40]\n%3 f32[2,5,6,40] = "
+     "sum(r:24,s:3,t:3) %0[a, ((b * 2) + s) - 1, ((c * 2) + t) - 1, r]?0 * %1[d, r, s, t] -> "
+     "max($0 "
+     "+ %2[a, b, c, d], 0)\nout %3\n"},
+    {"channels_last_of_channels_first",
+     "in %0 f32[1,3,33,35]\nweight %1 f32[32,3,7,7]\n%2 f32[1,17,18,32] = sum(r:3,s:7,t:7) %0[a, "
+     "r, "
+     "((b * 2) + s) - 3, ((c * 2) + t) - 3]?0 * %1[d, r, s, t]\nout %2\n"},
+    {"channels_last_each_by_itself",
+     "in %0 f32[1,9,10,45]\nweight %1 f32[45,1,3,3]\n%2 f32[1,9,10,45] = sum(r:3,s:3) %0[a, (b + "
+     "r) "
+     "- 1, (c + s) - 1, d]?0 * %1[d, 0, r, s]\nout %2\n"},
+    {"largest_with_channels_last",
+     "in %0 f32[1,9,10,45]\n%1 f32[1,5,5,45] = max(r:3,s:3) %0[a, ((b * 2) + r) - 1, ((c * 2) + s) "
+     "- 1, d]?-inf\nout %1\n"},
 };
 
 class Kernels : public testing::TestWithParam<Case> {};
@@ -111,6 +133,55 @@ TEST_P(Kernels, ComputeWhatTheReferenceDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Mended, Kernels, testing::ValuesIn(kCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+// Sizes that tiles divide and such that they do not, several images, no surroundings, and what
+// follows the sums.
+struct Convolution {
+  int64_t images, height, width, channels, filters, padding;
+};
+
+TEST(Winograd, ComputesWhatTheReferenceDoes) {
+  for (const Convolution& c : std::vector<Convolution>{{1, 8, 8, 32, 32, 1},
+                                                       {1, 7, 7, 48, 64, 1},
+                                                       {2, 14, 13, 32, 96, 1},
+                                                       {3, 5, 3, 40, 32, 0},
+                                                       {1, 1, 2, 32, 32, 1}}) {
+    const std::string text = fmt::format(
+        "in %0 f32[{0},{1},{2},{3}]\nweight %1 f32[{4},{3},3,3]\nin %2 f32[{4}]\nin %3 "
+        "f32[{0},{5},{6},{4}]\n%4 f32[{0},{5},{6},{4}] = sum(r:{3},s:3,t:3) %0[{8}, (b + s) - {7}, "
+        "(c + t) - {7}, r]?0 * %1[d, r, s, t] -> max(($0 + %2[d]) + %3[{8}, b, c, d], 0)\nout %4\n",
+        c.images, c.height, c.width, c.channels, c.filters, c.height + 2 * c.padding - 2,
+        c.width + 2 * c.padding - 2, c.padding, "a");
+    const auto workload = std::make_shared<const Workload>(parse_workload(text));
+    std::vector<Tensor> inputs;
+    for (const int id : workload->inputs) {
+      inputs.push_back(filled(workload->values[static_cast<size_t>(id)].type));
+    }
+    const std::vector<Tensor> weights{{}, inputs[1], {}, {}};
+    const std::vector<double> expected = Evaluator(workload).run(inputs, 1)[0].to_doubles();
+    double largest = 0;
+    for (const double number : expected) largest = std::max(largest, std::fabs(number));
+    for (const Device& device : host_devices()) {
+      for (const int side : kWinogradTiles) {
+        Structure structure;
+        structure.stages.resize(1);
+        structure.stages[0].winograd = side;
+        const Schedule schedule = schedule_of(*workload, structure);
+        const Policy policy = default_policy(schedule, structure, device);
+        EXPECT_EQ(schedule.items.size(), 1);
+        const Kernel kernel(workload, policy, device, weights);
+        for (const int threads : {1, 3}) {
+          const std::vector<double> found = kernel.run(inputs, threads)[0].to_doubles();
+          for (size_t e = 0; e < expected.size(); ++e) {
+            ASSERT_NEAR(found[e], expected[e], 1e-5 * largest)
+                << text << name(device.instruction_sets.back()) << ", tiles of " << side << ", "
+                << threads << " threads, element " << e;
+          }
+        }
+      }
+    }
+  }
+}
 
 TEST(Kernel, ReportsAnIndexAsTheReferenceDoes) {
   const auto workload = std::make_shared<const Workload>(
