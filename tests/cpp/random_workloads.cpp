@@ -11,6 +11,7 @@
 #include "op/reduction.h"
 #include "op/softmax.h"
 #include "op/window.h"
+#include "plan/layout.h"
 
 // Chains of operators on small tensors with awkward extents. What is not exact (sums of floats,
 // exp) is never looked at through something that jumps (casts to integers, positions of extremes),
@@ -47,7 +48,7 @@ class Maker {
       tolerances.push_back(before_.tolerance);
     }
     Workload workload = builder_.finish(outputs);
-    return finished(std::move(workload), std::move(tolerances));
+    return finished(in_other_layouts(std::move(workload)), std::move(tolerances));
   }
 
  private:
@@ -60,6 +61,30 @@ class Maker {
   struct Range {
     double low, high;
   };
+
+  // Some of what it takes and makes with channels last, where it can be.
+  Workload in_other_layouts(Workload workload) {
+    Task task{std::move(workload), {}, {}};
+    for (const int input : task.workload.inputs) task.inputs.push_back(input);
+    for (size_t i = 0; i < task.workload.outputs.size(); ++i) {
+      task.outputs.push_back(-2 - static_cast<int>(i));
+    }
+    std::vector<std::pair<int, size_t>> values;  // and their ranks
+    const auto rank = [&](int value) {
+      return task.workload.values[static_cast<size_t>(value)].type.shape.size();
+    };
+    for (const int input : task.workload.inputs) values.emplace_back(input, rank(input));
+    for (size_t i = 0; i < task.outputs.size(); ++i) {
+      values.emplace_back(task.outputs[i], rank(task.workload.outputs[i]));
+    }
+    for (const auto& [value, dimensions] : values) {
+      if (dimensions < 3 || below(3) != 0) continue;
+      if (auto moved = with_layout(task, value, channels_last(dimensions))) {
+        task = std::move(*moved);
+      }
+    }
+    return std::move(task.workload);
+  }
 
   int below(int count) { return static_cast<int>(random_() % static_cast<uint64_t>(count)); }
   template <typename T>
