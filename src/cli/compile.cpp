@@ -18,9 +18,8 @@ void compile_model(const CompileOptions& options) {
   const std::string output =
       options.output.ends_with(".om") ? options.output : options.output + ".om";
   check_output(output, options.model);
-  const LoadedModel loaded = LoadedModel::from_file(
+  const OmModel model = LoadedModel::compiled(
       options.model, {parse_shapes(options.input_shape), options.threads, options.kernels});
-  const OmModel model = loaded.stored();
   const int64_t bytes = write_om(output, model);
   const auto count = [](size_t number, std::string_view thing) {
     return count_text(static_cast<int64_t>(number), thing);

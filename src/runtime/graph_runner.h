@@ -26,8 +26,6 @@ class GraphRunner {
   // extent, 0.
   std::vector<ValueType> output_types(const std::vector<ValueType>& types);
 
-  const Graph& graph() const { return *graph_; }
-
  private:
   struct Entry {
     std::vector<ValueType> types;

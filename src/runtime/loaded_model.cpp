@@ -56,6 +56,16 @@ std::shared_ptr<const StoredPolicies> policies_of(OmModel& model, const Engine& 
   return std::make_shared<const StoredPolicies>(std::move(model.policies));
 }
 
+void store_policies(const Executable& executable, const Engine& engine, OmModel& stored) {
+  if (!engine.device) return;
+  stored.soc_version = engine.device->soc_version();
+  stored.instruction_set = widest_set(*engine.device);
+  for (const auto& kernel : executable.kernels()) {
+    std::string& text = stored.policies[key_of(kernel->workload())];
+    if (text.empty()) text = to_string(kernel->policy(), kernel->workload());
+  }
+}
+
 std::string names_of(const std::vector<Port>& ports) {
   std::vector<std::string> names;
   for (const Port& port : ports) names.push_back(port.name);
@@ -153,6 +163,14 @@ void check_view(const Port& port, const TensorView& view, Symbols& symbols) {
   }
 }
 
+OmModel model_in(const std::filesystem::path& file) {
+  return is_om(file) ? load_om(file) : OmModel{.graph = load_onnx(file)};
+}
+
+std::string place_of(const std::filesystem::path& file) {
+  return fmt::format("model '{}'", file.string());
+}
+
 }  // namespace
 
 std::string Port::describe() const {
@@ -163,8 +181,13 @@ std::string Port::describe() const {
 }
 
 LoadedModel LoadedModel::from_file(const std::filesystem::path& file, const LoadOptions& options) {
-  const auto load = [&] { return is_om(file) ? load_om(file) : OmModel{.graph = load_onnx(file)}; };
-  return made_of(load, options, fmt::format("model '{}'", file.string()));
+  return made_of([&] { return model_in(file); }, options, place_of(file));
+}
+
+OmModel LoadedModel::compiled(const std::filesystem::path& file, const LoadOptions& options) {
+  OmModel stored;
+  made_of([&] { return model_in(file); }, options, place_of(file), &stored);
+  return stored;
 }
 
 LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const LoadOptions& options) {
@@ -175,34 +198,36 @@ LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const Load
 }
 
 LoadedModel LoadedModel::made_of(const std::function<OmModel()>& load, const LoadOptions& options,
-                                 const std::string& place) {
+                                 const std::string& place, OmModel* stored) {
   try {
     OmModel model = load();
     Engine engine = engine_of(options);
     engine.policies = policies_of(model, engine, place);
     fix_shapes(model.graph, options.input_shapes);
-    return LoadedModel(std::move(model.graph), std::move(engine));
+    return LoadedModel(std::move(model.graph), engine, stored);
   } catch (const Error& error) {
     throw error.within(place);
   }
 }
 
-LoadedModel::LoadedModel(Graph graph, Engine engine) : engine_(std::move(engine)) {
+LoadedModel::LoadedModel(Graph graph, const Engine& engine, OmModel* stored) {
   for (const int id : graph.inputs) inputs_.push_back(input_port(graph.value(id)));
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     outputs_.push_back(output_port(graph.value(graph.outputs[i]), graph.output_names[i]));
   }
   // What does not depend on open dimensions is done once, so that all shapes share its weights.
   simplify(graph);
+  if (stored != nullptr) stored->graph = graph;
   const bool fixed = std::all_of(inputs_.begin(), inputs_.end(),
                                  [](const Port& port) { return port.type.is_static(); });
   if (!fixed) {
     // What is still open is known at the first run.
     runner_ =
-        std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)), engine_);
+        std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)), engine);
     return;
   }
-  only_ = std::make_shared<const Executable>(std::move(graph), engine_);
+  only_ = std::make_shared<const Executable>(std::move(graph), engine);
+  if (stored != nullptr) store_policies(*only_, engine, *stored);
   const Graph& prepared = only_->graph();
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const GraphValue& value = prepared.value(prepared.outputs[i]);
@@ -212,24 +237,6 @@ LoadedModel::LoadedModel(Graph graph, Engine engine) : engine_(std::move(engine)
     outputs_[i].dims.emplace();
     for (const int64_t extent : *value.type.shape) outputs_[i].dims->push_back({extent, ""});
   }
-}
-
-OmModel LoadedModel::stored() const {
-  OmModel model;
-  if (engine_.device) {
-    model.soc_version = engine_.device->soc_version();
-    model.instruction_set = widest_set(*engine_.device);
-  }
-  if (!only_) {
-    model.graph = runner_->graph();
-    return model;
-  }
-  model.graph = only_->graph();
-  for (const auto& kernel : only_->kernels()) {
-    std::string& text = model.policies[key_of(kernel->workload())];
-    if (text.empty()) text = to_string(kernel->policy(), kernel->workload());
-  }
-  return model;
 }
 
 std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds, Watch* watch) const {

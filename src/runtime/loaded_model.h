@@ -32,9 +32,9 @@ struct LoadOptions {
   std::string kernels;
 };
 
-// A model ready to run, of an ONNX or an .om file: the first bytes tell which, on any number of
-// threads at once. Where symbolic dimensions are left open, each new combination of input shapes is
-// prepared when it first comes.
+// A model ready to run, on any number of threads at once. It comes from an ONNX or an .om file: the
+// first bytes tell which. Where symbolic dimensions are left open, each new combination of input
+// shapes is prepared when it first comes.
 class LoadedModel {
  public:
   static LoadedModel from_file(const std::filesystem::path& file, const LoadOptions& options);
@@ -56,22 +56,21 @@ class LoadedModel {
   // on what the elements are.
   std::vector<ValueType> output_types(std::span<const TensorView> inputs) const;
 
-  // The model as it is to be kept in a file: simplified, and if all shapes are fixed with the
-  // policies of its kernels.
-  OmModel stored() const;
+  // The model of a file as an .om file is to hold it: simplified, and if all shapes are fixed with
+  // the policies of its kernels. It is loaded for that, so what is wrong with it shows.
+  static OmModel compiled(const std::filesystem::path& file, const LoadOptions& options);
 
  private:
-  // `place` names the model in messages.
+  // `place` names the model in messages. If `stored` is there, it is made the model as compiled().
   static LoadedModel made_of(const std::function<OmModel()>& load, const LoadOptions& options,
-                             const std::string& place);
-  LoadedModel(Graph graph, Engine engine);
+                             const std::string& place, OmModel* stored = nullptr);
+  LoadedModel(Graph graph, const Engine& engine, OmModel* stored);
 
   // What runs on such inputs, once they have been checked.
   std::shared_ptr<const Executable> executable_for(std::span<const TensorView> inputs) const;
 
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
-  Engine engine_;
   std::shared_ptr<const Executable> only_;  // where the inputs' types are all fixed
   std::shared_ptr<GraphRunner> runner_;     // where they are not
 };
