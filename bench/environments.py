@@ -17,9 +17,9 @@ PIP = ["-m", "pip", "--disable-pip-version-check", "-q"]
 class Environments:
     """Below `folder`; an environment is made when it is first asked for."""
 
-    def __init__(self, folder: Path, requirements: Path = REQUIREMENTS) -> None:
+    def __init__(self, folder: Path, requirements: Path | None = None) -> None:
         self._folder = folder
-        self._requirements = requirements
+        self._requirements = requirements or REQUIREMENTS
         self._failed: dict[str, str] = {}
 
     def python(self, name: str | None) -> Path:
