@@ -25,8 +25,8 @@ struct Progress {
 };
 Progress* progress = nullptr;
 
-// A minute of computing for one pair is a hang, and so is half an hour of anything: the campaign may
-// have been paused.
+// A minute of computing for one pair is a hang, and so is half an hour of anything: the campaign
+// may have been paused.
 constexpr unsigned kMostSecondsUsed = 60;
 constexpr unsigned kMostSeconds = 1800;
 
