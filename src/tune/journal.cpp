@@ -63,7 +63,6 @@ JournalEntry entry_at(const Statement& row, const fs::path& file, int64_t before
 
 // False for a file without anything: one whose writer was killed before it had begun.
 bool is_journal(const Database& database) {
-  // What the file says of itself is not believed.
   const auto file = [&] { return database.file().string(); };
   const int64_t application = database.integer("PRAGMA application_id");
   if (application == 0 && database.integer("SELECT count(*) FROM sqlite_schema") == 0) return false;
@@ -78,6 +77,7 @@ bool is_journal(const Database& database) {
   return true;
 }
 
+// A file may come from anywhere.
 void distrust(Database& database) {
   database.run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
 }
@@ -138,12 +138,13 @@ void require_same(std::string_view what, std::string_view recorded, std::string_
 }  // namespace
 
 Journal::Journal(const fs::path& file, Start start)
-    : database_(checked(file, start), Database::Access::create) {
+    : database_(checked(file, start),
+                start == Start::fresh ? Database::Access::create : Database::Access::write) {
   distrust(database_);
   if (!is_journal(database_)) {
-    // A log that is appended to takes a tenth of the time of a rollback journal for each entry. It
-    // is not waited for until it is on the disk: what is lost with the machine's power is measured
-    // again.
+    // An entry takes 0.03 ms in a log that nobody waits for, 4 ms if it is waited for until it is
+    // on the disk, 14 ms with a rollback journal; a measurement takes some ten. What goes with the
+    // machine's power, always the last entries, is measured again.
     if (!is_on_network(file)) database_.run("PRAGMA journal_mode = WAL");
     Transaction transaction(database_);
     database_.run(kSchema);

@@ -30,8 +30,9 @@ struct JournalEntry {
 // job comes to where it was with the same decisions; from then on it measures. Whatever else could
 // differ from run to run, the clock above all, must be asked for too.
 //
-// An entry is on its way to the disk before it is returned: a process that is killed loses at most
-// the measurement it was at. For one thread, and one writer at a time; others may read meanwhile.
+// An entry is the system's to keep before its answer is returned: a process that is killed loses at
+// most the measurement it was at. For one thread, and one writer at a time; others may read
+// meanwhile.
 class Journal {
  public:
   enum class Start : uint8_t {
