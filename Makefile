@@ -8,6 +8,8 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 PAIRS ?= 10000
+TRIALS ?= 1000
+KILLS ?= 500
 FIRST_SEED ?= 0
 # Debian's own Python: the packages installed here give it its headers and its venv module.
 PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
@@ -30,6 +32,8 @@ help:
 	@echo "make sanitize  the C++ tests under ASan and UBSan"
 	@echo "make tsan      the C++ tests about threads under TSan"
 	@echo "make campaign  compare PAIRS=$(PAIRS) random kernels with the reference"
+	@echo "make trials    how often a proof errs and what it sees, TRIALS=$(TRIALS) times"
+	@echo "make kills     kill a journal's writer KILLS=$(KILLS) times"
 	@echo "make format    lay out all sources"
 	@echo "make lint      check layout, order of includes, file sizes, Python"
 	@echo "make tidy      look for mistakes with clang-tidy (minutes)"
@@ -112,6 +116,15 @@ tsan: $(BUILD)/tsan/build.ninja
 campaign: build
 	@ninja -C $(BUILD) -j $(JOBS) kernel_campaign
 	@$(BUILD)/kernel_campaign $(PAIRS) $(FIRST_SEED)
+
+# On an idle machine: some forty minutes. CONDITIONS="same 5" takes those alone.
+trials: build
+	@ninja -C $(BUILD) -j $(JOBS) proof_trials
+	@$(BUILD)/proof_trials $(TRIALS) $(CONDITIONS)
+
+kills: build
+	@ninja -C $(BUILD) -j $(JOBS) journal_kills
+	@$(BUILD)/journal_kills $(KILLS)
 
 format: $(BUILD)/.packages-develop $(VENV)/.installed
 	@clang-format-19 -i $(CPP_FILES)

@@ -1,0 +1,147 @@
+#include "base/sqlite.h"
+
+#include <sqlite3.h>
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace aoe {
+namespace {
+
+int flags_of(Database::Access access) {
+  switch (access) {
+    case Database::Access::read: return SQLITE_OPEN_READONLY;
+    case Database::Access::write: return SQLITE_OPEN_READWRITE;
+    case Database::Access::create: return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  }
+  return 0;
+}
+
+// What a user can do about it, where SQLite's own words do not say.
+std::string_view advice(int code) {
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return "; another process has been writing to it all the time: try again";
+    case SQLITE_FULL: return "; make room on its disk";
+    case SQLITE_READONLY:
+    case SQLITE_PERM: return "; it, and the folder it is in, must be writable";
+    case SQLITE_NOTADB: return "; this is no database, or a damaged one: move it away";
+    case SQLITE_CORRUPT: return "; it is damaged: move it away";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Statement::Statement(const Database& database, std::string_view sql) : database_(&database) {
+  sqlite3_stmt* made = nullptr;
+  const int code = sqlite3_prepare_v2(database.database_.get(), sql.data(),
+                                      static_cast<int>(sql.size()), &made, nullptr);
+  statement_.reset(made);
+  check(code);
+}
+
+void Statement::check(int code) const {
+  if (code != SQLITE_OK) database_->fail_with(code);
+}
+
+Statement& Statement::bind(int64_t value) {
+  check(sqlite3_bind_int64(statement_.get(), ++bound_, value));
+  return *this;
+}
+
+Statement& Statement::bind(double value) {
+  check(sqlite3_bind_double(statement_.get(), ++bound_, value));
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view value) {
+  // A view of nothing has no address, which SQLite would take for NULL.
+  check(sqlite3_bind_text64(statement_.get(), ++bound_, value.empty() ? "" : value.data(),
+                            value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+  return *this;
+}
+
+Statement& Statement::bind(std::nullptr_t) {
+  check(sqlite3_bind_null(statement_.get(), ++bound_));
+  return *this;
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) {
+    // The error is told from the connection, which a reset would change.
+    database_->fail_with(code);
+  }
+  return false;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+  reset();
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+  bound_ = 0;
+}
+
+int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+
+std::string Statement::text(int column) const {
+  const auto* const bytes = sqlite3_column_text(statement_.get(), column);
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column));
+  return bytes == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(bytes), size);
+}
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+
+Database::Database(const std::filesystem::path& file, Access access, int busy_ms) : file_(file) {
+  sqlite3* opened = nullptr;
+  // An absolute path: a name that begins with "file:" or ":memory:" would mean something else.
+  const int code = sqlite3_open_v2(std::filesystem::absolute(file).c_str(), &opened,
+                                   flags_of(access) | SQLITE_OPEN_NOMUTEX, nullptr);
+  database_.reset(opened);
+  if (code != SQLITE_OK) fail_with(code);
+  sqlite3_extended_result_codes(opened, 1);
+  sqlite3_busy_timeout(opened, busy_ms);
+}
+
+void Database::run(std::string_view sql) {
+  const int code =
+      sqlite3_exec(database_.get(), std::string(sql).c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail_with(code);
+}
+
+Statement Database::first_row(std::string_view sql) const {
+  Statement query = prepare(sql);
+  require(query.step(), "'{}': '{}' gives nothing", file_.string(), sql);
+  return query;
+}
+
+void Database::fail_with(int code) const {
+  std::string cause = database_ ? sqlite3_errmsg(database_.get()) : sqlite3_errstr(code);
+  const int system = database_ ? sqlite3_system_errno(database_.get()) : 0;
+  const bool told_by_system = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_IOERR;
+  if (system != 0 && told_by_system) cause += fmt::format(" ({})", std::strerror(system));
+  fail("'{}': {}{}", file_.string(), cause, advice(code));
+}
+
+void Database::undo() noexcept {
+  sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+}  // namespace aoe

@@ -1,0 +1,154 @@
+#include "measure/proof.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "tests/cpp/noise.h"
+
+namespace aoe {
+namespace {
+
+TEST(Proof, SoManyBlocksMustAgree) {
+  // Wealth is 1.76^agreeing * 0.24^others, and 200 is asked for.
+  struct Case {
+    size_t n;
+    size_t agreeing;
+  };
+  for (const auto& [n, agreeing] :
+       {Case{1, 4}, {9, 10}, {10, 10}, {12, 12}, {13, 12}, {17, 15}, {20, 17}, {24, 20}}) {
+    const size_t found = agreeing_blocks(n);
+    if (agreeing > n) EXPECT_GT(found, n) << n;
+    else EXPECT_EQ(found, agreeing) << n;
+  }
+}
+
+TEST(Proof, DecidesWhenItCan) {
+  const auto blocks = [](size_t above, size_t below) {
+    std::vector<double> values(below, 1.0);
+    values.insert(values.end(), above, 1.05);
+    return values;
+  };
+  struct Case {
+    size_t above;
+    size_t below;
+    Decision decision;
+  };
+  const Case cases[] = {
+      {0, 0, Decision::go_on},     {9, 0, Decision::go_on},     {10, 0, Decision::accepted},
+      {11, 1, Decision::go_on},    {12, 1, Decision::accepted}, {0, 4, Decision::go_on},
+      {0, 5, Decision::rejected},  // of 24, 19 more would not do
+      {19, 4, Decision::go_on},    {20, 4, Decision::accepted}, {19, 5, Decision::rejected},
+      {1, 23, Decision::rejected},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(proof_of(blocks(c.above, c.below)).decision, c.decision) << c.above << " " << c.below;
+  }
+  // 2 % are a proof of more than 1 %, not of more than 3 %.
+  const std::vector<double> two_percent(24, 1.02);
+  EXPECT_EQ(proof_of(two_percent).decision, Decision::accepted);
+  EXPECT_EQ(proof_of(two_percent, {.margin = 0.03}).decision, Decision::rejected);
+}
+
+TEST(Proof, ABlockIsTheMiddleOfItsPairs) {
+  EXPECT_DOUBLE_EQ(block_speed_up({{2, 20, 200}}, {{1, 10, 1}}), 2);
+  EXPECT_DOUBLE_EQ(block_speed_up({{2, 8}}, {{1, 1}}), 4);
+}
+
+// Whatever was said once stays: a later look never widens the interval or takes a proof back.
+TEST(Proof, BoundsOnlyNarrow) {
+  NoisyMachine machine({}, 1);
+  std::vector<double> speed_ups;
+  Interval before{1, 0, INFINITY};
+  for (int i = 0; i < 40; ++i) {
+    const auto block = machine.block(20, 1.03);
+    speed_ups.push_back(block_speed_up(block.incumbent_ns, block.candidate_ns));
+    const Interval now = proof_of(speed_ups).speed_up;
+    EXPECT_GE(now.low, before.low);
+    EXPECT_LE(now.high, before.high);
+    before = now;
+  }
+  EXPECT_GT(before.low, 1);
+  EXPECT_LT(before.high, 1.06);
+}
+
+struct Rates {
+  double accepted = 0;
+  double missed = 0;  // intervals that did not hold the truth at their last look
+  double blocks = 0;  // on average
+};
+
+Rates rates_of(const Noise& noise, double speed_up, int trials, const ProofOptions& options = {}) {
+  Rates rates;
+  for (int trial = 0; trial < trials; ++trial) {
+    NoisyMachine machine(noise, static_cast<uint32_t>(trial));
+    std::vector<double> speed_ups;
+    Proof proof;
+    while (proof.decision == Decision::go_on) {
+      const auto block = machine.block(25, speed_up);
+      speed_ups.push_back(block_speed_up(block.incumbent_ns, block.candidate_ns));
+      proof = proof_of(speed_ups, options);
+    }
+    rates.accepted += proof.decision == Decision::accepted ? 1 : 0;
+    rates.missed += proof.speed_up.low > speed_up || proof.speed_up.high < speed_up ? 1 : 0;
+    rates.blocks += static_cast<double>(speed_ups.size());
+  }
+  return {rates.accepted / trials, rates.missed / trials, rates.blocks / trials};
+}
+
+constexpr Noise kQuiet{.placement = 0.004, .jitter = 0.005, .drift = 0.005, .burst_chance = 0.005};
+constexpr Noise kUsual{};
+constexpr Noise kWild{.placement = 0.03, .jitter = 0.05, .drift = 0.05, .burst_chance = 0.1};
+
+// However wild the machine, and at the worst of all truths: a speed-up of just the margin.
+TEST(Proof, SeldomErrs) {
+  for (const Noise& noise : {kQuiet, kUsual, kWild}) {
+    const Rates same = rates_of(noise, 1, 2000);
+    EXPECT_LE(same.accepted, 0.002);
+    const Rates margin = rates_of(noise, 1 + kMargin, 2000);
+    EXPECT_LE(margin.accepted, 0.0085);  // 0.005, and two and a half standard deviations
+    EXPECT_LE(margin.missed, 0.015);
+    const Rates slower = rates_of(noise, 0.95, 500);
+    EXPECT_EQ(slower.accepted, 0);
+  }
+}
+
+TEST(Proof, IsNotBlind) {
+  EXPECT_GE(rates_of(kQuiet, 1.03, 500).accepted, 0.99);
+  EXPECT_GE(rates_of(kUsual, 1.03, 500).accepted, 0.95);
+  EXPECT_GE(rates_of(kUsual, 1.05, 500).accepted, 0.99);
+  EXPECT_GE(rates_of(kWild, 1.10, 500).accepted, 0.95);
+}
+
+// What is clear takes few blocks, either way.
+TEST(Proof, EndsEarly) {
+  EXPECT_LT(rates_of(kUsual, 1, 500).blocks, 8);
+  EXPECT_LT(rates_of(kUsual, 1.10, 500).blocks, 11);
+}
+
+// The same test on coins, where the error rate can be known exactly by counting paths: looks after
+// every block, up to a thousand of them.
+TEST(Proof, KeepsItsErrorOverAllLooks) {
+  for (const double error : {0.005, 0.05}) {
+    std::vector<double> chance = {1};  // of so many heads without a proof so far
+    double proven = 0;
+    for (size_t n = 1; n <= 1000; ++n) {
+      std::vector<double> next(n + 1, 0);
+      for (size_t heads = 0; heads < n; ++heads) {
+        next[heads] += chance[heads] / 2;
+        next[heads + 1] += chance[heads] / 2;
+      }
+      for (size_t heads = std::min(agreeing_blocks(n, error), n + 1); heads <= n; ++heads) {
+        proven += next[heads];
+        next[heads] = 0;
+      }
+      chance = std::move(next);
+    }
+    EXPECT_LE(proven, error);
+    EXPECT_GE(proven, error / 2);
+  }
+}
+
+}  // namespace
+}  // namespace aoe

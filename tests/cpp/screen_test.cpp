@@ -1,0 +1,45 @@
+#include "measure/screen.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace aoe {
+namespace {
+
+TEST(Screen, LooksAsLongAsItMust) {
+  struct Case {
+    std::vector<double> runs_ns;
+    double best_ns;
+    Screened expected;
+  };
+  const Case cases[] = {
+      {{}, INFINITY, Screened::go_on},
+      {{100}, INFINITY, Screened::go_on},
+      {{100, 101, 99, 100, 100}, INFINITY, Screened::kept},
+      {{1000}, 100, Screened::go_on},  // something may have come between
+      {{1000, 900}, 100, Screened::hopeless},
+      {{1000, 240}, 100, Screened::go_on},
+      {{240, 240, 240, 240, 240}, 100, Screened::kept},
+      {{9}, 100, Screened::fault},
+      {{100, 100, 100, 100, 9.9}, 100, Screened::fault},
+      {{100, 0}, 100, Screened::fault},
+      {{100, -5}, 100, Screened::fault},
+      {{NAN}, 100, Screened::fault},
+      {{INFINITY}, 100, Screened::fault},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(screened(c.runs_ns, c.best_ns, 10), c.expected) << &c - cases;
+  }
+}
+
+// A convolution by Winograd's algorithm does 3.2 times what the machine can by the direct one.
+TEST(Screen, CleverAlgorithmsAreNoFault) {
+  const Rates rates{.fma_gflops = 118};
+  const double operations = 231e6;
+  EXPECT_GT(operations / 374, least_ns(operations, rates));
+  EXPECT_LT(operations / 900, least_ns(operations, rates));
+}
+
+}  // namespace
+}  // namespace aoe

@@ -1,0 +1,76 @@
+#include "measure/take_back.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace aoe {
+namespace {
+
+using Policies = std::vector<size_t>;
+
+struct Outcome {
+  Policies kept;
+  size_t trials = 0;
+};
+
+// Asks until it is done; `speed_up` is the truth about some policies together.
+template <typename SpeedUp>
+Outcome whole(size_t count, const SpeedUp& speed_up, size_t most_trials = 16) {
+  std::vector<WholeTrial> trials;
+  std::set<Policies> tried;
+  for (;;) {
+    const WholeStep step = next_whole(count, trials, most_trials);
+    if (step.done) return {step.policies, trials.size()};
+    EXPECT_TRUE(tried.insert(step.policies).second) << "tried twice";
+    const std::vector<double> blocks(24, speed_up(step.policies));
+    trials.push_back({step.policies, proof_of(blocks)});
+  }
+}
+
+// Each policy adds what it gains in the model.
+auto sum_of(std::vector<double> gains) {
+  return [gains = std::move(gains)](const Policies& policies) {
+    double sum = 1;
+    for (const size_t policy : policies) sum += gains[policy];
+    return sum;
+  };
+}
+
+TEST(TakeBack, KeepsAllThatIsProvenTogether) {
+  // None of them could be proven by itself.
+  const Outcome outcome = whole(10, sum_of(std::vector<double>(10, 0.004)));
+  EXPECT_EQ(outcome.kept.size(), 10);
+  EXPECT_EQ(outcome.trials, 1);
+}
+
+TEST(TakeBack, TakesBackWhatDoesHarm) {
+  const Outcome outcome = whole(4, sum_of({0.05, -0.2, 0.04, 0.03}));
+  EXPECT_EQ(outcome.kept, (Policies{0, 2, 3}));
+}
+
+TEST(TakeBack, TakesAllBackWhereNothingCarriesOver) {
+  const Outcome outcome = whole(4, sum_of({0, 0, 0, 0}));
+  EXPECT_TRUE(outcome.kept.empty());
+  EXPECT_EQ(outcome.trials, 7);
+  EXPECT_TRUE(whole(0, sum_of({})).kept.empty());
+  EXPECT_EQ(whole(0, sum_of({})).trials, 0);
+}
+
+TEST(TakeBack, KeepsTheBetterOneOfTwoThatDoNotGoTogether) {
+  const auto clash = [](const Policies& policies) {
+    return policies.size() == 2 ? 0.9 : policies[0] == 0 ? 1.02 : 1.04;
+  };
+  EXPECT_EQ(whole(2, clash).kept, (Policies{1}));
+}
+
+TEST(TakeBack, NothingIsKeptWithoutProof) {
+  const Outcome outcome = whole(64, sum_of(std::vector<double>(64, -0.01)), 5);
+  EXPECT_TRUE(outcome.kept.empty());
+  EXPECT_EQ(outcome.trials, 5);
+  EXPECT_TRUE(whole(4, sum_of({0.1, -0.4, 0.1, 0.1}), 1).kept.empty());
+}
+
+}  // namespace
+}  // namespace aoe
