@@ -18,7 +18,7 @@ CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.c' '*.h' | so
 PRODUCTS = aoe aoe_shared _aoe
 PY_DIRS = $(wildcard python tools tests bench)
 
-.PHONY: help build demo test test-frameworks bench sanitize campaign format lint tidy fuzz clean
+.PHONY: help build demo test test-frameworks bench sanitize tsan campaign format lint tidy fuzz clean
 
 help:
 	@echo "make demo      build, then run an example model"
@@ -28,6 +28,7 @@ help:
 	@echo "make bench     measure aoe and its peers; bench/README.md has the options"
 	@echo "make build     the program build/aoe, libaoe.so and the Python package build/python/aoe"
 	@echo "make sanitize  the C++ tests under ASan and UBSan"
+	@echo "make tsan      the C++ tests about threads under TSan"
 	@echo "make campaign  compare PAIRS=$(PAIRS) random kernels with the reference"
 	@echo "make format    lay out all sources"
 	@echo "make lint      check layout, order of includes, file sizes, Python"
@@ -61,6 +62,9 @@ $(BUILD)/build.ninja: | $(BUILD)/.packages-build $(VENV)/.installed
 
 $(BUILD)/sanitize/build.ninja: | $(BUILD)/.packages-build
 	@cmake -S . -B $(BUILD)/sanitize -G Ninja -DAOE_TESTS=ON -DAOE_SANITIZE=address,undefined
+
+$(BUILD)/tsan/build.ninja: | $(BUILD)/.packages-build
+	@cmake -S . -B $(BUILD)/tsan -G Ninja -DAOE_TESTS=ON -DAOE_SANITIZE=thread
 
 $(BUILD)/fuzz/build.ninja: | $(BUILD)/.packages-build $(BUILD)/.packages-develop
 	@cmake -S . -B $(BUILD)/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DAOE_FUZZ=ON \
@@ -98,6 +102,12 @@ bench: build $(VENV)/.models
 sanitize: $(BUILD)/sanitize/build.ninja
 	@ninja -C $(BUILD)/sanitize -j $(JOBS) aoe_tests
 	@ctest --test-dir $(BUILD)/sanitize -j $(JOBS) --output-on-failure --no-tests=error
+
+# Several callers of one model, several models at once, the pools they share.
+THREAD_TESTS = Runs|RunInto|ParallelFor|KnownCode|Compiler|ObjectCache
+tsan: $(BUILD)/tsan/build.ninja
+	@ninja -C $(BUILD)/tsan -j $(JOBS) aoe_tests
+	@ctest --test-dir $(BUILD)/tsan -R '^($(THREAD_TESTS))\.' --output-on-failure --no-tests=error
 
 campaign: build
 	@ninja -C $(BUILD) -j $(JOBS) kernel_campaign

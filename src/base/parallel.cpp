@@ -3,9 +3,11 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -48,27 +50,77 @@ thread_local HelpersAwake* own_helpers = nullptr;
 
 }  // namespace
 
-// One call of parallel_for.
+// One call of parallel_for. Each worker has a share of the parts to itself, the same one whenever
+// the range is the same, so that what one call left in a core's cache the next one finds there. Who
+// is done with his own share takes from the others'.
 struct HelpersAwake::Job {
-  int64_t count;
-  int64_t grain;
-  int64_t parts;
-  FunctionRef<void(int64_t, int64_t, int)> body;
-  std::atomic<int64_t> next{0};
-  std::exception_ptr error;
-  std::mutex error_mutex;
+  Job(int64_t count, int64_t grain, int64_t parts, int workers,
+      FunctionRef<void(int64_t, int64_t, int)> body)
+      : count(count), grain(grain), share_count(std::min(workers, kMostShares)), body(body) {
+    for (int i = 0; i < share_count; ++i) {
+      set(i, parts * i / share_count, parts * (i + 1) / share_count);
+    }
+  }
 
   void work(int worker) {
     try {
-      for (int64_t part; (part = next.fetch_add(1)) < parts;) {
-        body(part * grain, std::min(count, (part + 1) * grain), worker);
+      for (Parts parts; take(worker, parts);) {
+        body(parts.first * grain, std::min(count, parts.last * grain), worker);
       }
     } catch (...) {
       const std::lock_guard lock(error_mutex);
       if (!error) error = std::current_exception();
-      next.store(parts);
+      for (int i = 0; i < share_count; ++i) set(i, 0, 0);
     }
   }
+
+  // So many may be numbered in a share.
+  static constexpr int64_t kMostParts = std::numeric_limits<int32_t>::max();
+  static constexpr int kMostShares = 16;
+
+  std::exception_ptr error;
+
+ private:
+  struct Parts {
+    int64_t first, last;
+  };
+  struct alignas(64) Share {
+    std::atomic<uint64_t> parts;
+  };
+
+  static uint64_t packed(int64_t first, int64_t last) {
+    return static_cast<uint64_t>(first) << 32 | static_cast<uint64_t>(last);
+  }
+  void set(int share, int64_t first, int64_t last) {
+    shares[static_cast<size_t>(share)].parts.store(packed(first, last), std::memory_order_relaxed);
+  }
+
+  // Half of what is left: few calls at first, small ones at the end, when all are to be done at the
+  // same time. Of a share of another's, the half that he would come to last.
+  bool take(int worker, Parts& taken) {
+    for (int i = 0; i < share_count; ++i) {
+      std::atomic<uint64_t>& share = shares[static_cast<size_t>((worker + i) % share_count)].parts;
+      uint64_t seen = share.load(std::memory_order_relaxed);
+      for (;;) {
+        const auto first = static_cast<int64_t>(seen >> 32);
+        const auto last = static_cast<int64_t>(seen & 0xffffffff);
+        if (first >= last) break;
+        const int64_t half = (last - first + 1) / 2;
+        const uint64_t rest = i == 0 ? packed(first + half, last) : packed(first, last - half);
+        if (!share.compare_exchange_weak(seen, rest, std::memory_order_relaxed)) continue;
+        taken = i == 0 ? Parts{first, first + half} : Parts{last - half, last};
+        return true;
+      }
+    }
+    return false;
+  }
+
+  int64_t count;
+  int64_t grain;
+  int share_count;
+  FunctionRef<void(int64_t, int64_t, int)> body;
+  std::mutex error_mutex;
+  std::array<Share, kMostShares> shares;
 };
 
 // A thread that works on one job after the other. It ends with the process.
@@ -78,14 +130,17 @@ class HelpersAwake::Helper {
 
   void set_awake(bool awake) { awake_.store(awake, std::memory_order_relaxed); }
 
-  // To be waited for before the next one.
+  // To be finished before the next one.
   void give(Job& job, int worker) {
-    job_ = &job;
     worker_ = worker;
+    job_.store(&job, std::memory_order_release);
     given_.fetch_add(1, std::memory_order_release);
     given_.notify_one();
   }
-  void wait() {
+  // Returns when the helper is done with the job, or will never begin: who slept too long is not
+  // waited for.
+  void finish() {
+    if (job_.exchange(nullptr, std::memory_order_acq_rel) != nullptr) return;
     const uint32_t wanted = given_.load(std::memory_order_relaxed);
     uint32_t done = done_.load(std::memory_order_acquire);
     while (done != wanted) done = changed(done_, done, awake_);
@@ -94,17 +149,18 @@ class HelpersAwake::Helper {
   void run() {
     for (uint32_t seen = 0;;) {
       seen = changed(given_, seen, awake_);
-      job_->work(worker_);
+      Job* const job = job_.exchange(nullptr, std::memory_order_acq_rel);
+      if (job != nullptr) job->work(worker_);
       done_.store(seen, std::memory_order_release);
       done_.notify_one();
     }
   }
 
  private:
-  std::atomic<uint32_t> given_{0};  // jobs so far
-  std::atomic<uint32_t> done_{0};   // of them
-  std::atomic<bool> awake_{true};   // waits for the next one awake
-  Job* job_ = nullptr;
+  std::atomic<uint32_t> given_{0};   // jobs so far
+  std::atomic<uint32_t> done_{0};    // of them
+  std::atomic<bool> awake_{true};    // waits for the next one awake
+  std::atomic<Job*> job_ = nullptr;  // until it is begun
   int worker_ = 0;
 };
 
@@ -187,19 +243,21 @@ void HelpersAwake::run(Job& job, int helpers) {
     helper->give(job, ++worker);
   }
   job.work(0);
-  for (Helper* helper = helpers_; worker > 0; helper = helper->next, --worker) helper->wait();
+  for (Helper* helper = helpers_; worker > 0; helper = helper->next, --worker) helper->finish();
   busy_ = false;
 }
 
 void parallel_for(int64_t count, int64_t grain, int threads,
                   FunctionRef<void(int64_t, int64_t, int)> body) {
+  using Job = HelpersAwake::Job;
+  grain = std::max(grain, count / Job::kMostParts + 1);
   const int64_t parts = (count + grain - 1) / grain;
   const int workers = static_cast<int>(std::min<int64_t>(threads, parts));
   if (workers <= 1) {
     if (count > 0) body(0, count, 0);
     return;
   }
-  HelpersAwake::Job job{count, grain, parts, body, {}, {}, {}};
+  Job job(count, grain, parts, workers, body);
   if (own_helpers != nullptr && !own_helpers->busy_) own_helpers->run(job, workers - 1);
   else HelpersAwake(workers).run(job, workers - 1);
   if (job.error) std::rethrow_exception(job.error);

@@ -15,6 +15,7 @@
 #include "policy/contraction.h"
 #include "policy/loop_defaults.h"
 #include "policy/lower.h"
+#include "policy/product_sharing.h"
 #include "policy/schedule.h"
 
 namespace aoe {
@@ -72,24 +73,21 @@ class ProductStep : public Kernel::Step {
   }
 
   bool run(const StepRun& run) const override {
-    const int64_t blocks = ceil_div(shape_.columns, policy_.columns);
-    // Too few blocks of columns for the threads: the rows are shared too.
-    int64_t row_parts = 1;
-    if (shape_.outer * blocks < run.threads) {
-      row_parts = std::min(tiles_.count, ceil_div(run.threads, shape_.outer * blocks));
-    }
-    const int64_t tasks = shape_.outer * blocks * row_parts;
-    share_work(run, tasks, ceil_div(tasks, run.threads), work_bytes(),
-               [&](int64_t first, int64_t last, std::byte* work) {
-                 for (int64_t task = first; task < last; ++task) {
-                   const int64_t part = task % row_parts;
-                   const int64_t block = task / row_parts % blocks;
-                   run_block(
-                       run, task / row_parts / blocks, block,
-                       {tiles_.count * part / row_parts, tiles_.count * (part + 1) / row_parts},
-                       work);
-                 }
-               });
+    const ProductSharing by = product_sharing(shape_, policy_, tiles_.count, run.threads);
+    const int64_t blocks = ceil_div(shape_.columns, by.columns);
+    const int64_t tasks = shape_.outer * by.row_parts * blocks;
+    share_work(
+        run, tasks, by.grain, work_bytes(), [&](int64_t first, int64_t last, std::byte* work) {
+          for (int64_t task = first; task < last; ++task) {
+            const int64_t column = task % blocks * by.columns;
+            const int64_t part = task / blocks % by.row_parts;
+            run_block(
+                run, task / blocks / by.row_parts, column,
+                std::min(by.columns, shape_.columns - column),
+                {tiles_.count * part / by.row_parts, tiles_.count * (part + 1) / by.row_parts},
+                work);
+          }
+        });
     return true;
   }
 
@@ -407,13 +405,11 @@ class ProductStep : public Kernel::Step {
     }
   }
 
-  void run_block(const StepRun& run, int64_t outer, int64_t block, RowRange rows,
+  void run_block(const StepRun& run, int64_t outer, int64_t column, int64_t columns, RowRange rows,
                  std::byte* work) const {
     // A thread's memory: the list of what is packed, the packed block, sums.
     std::byte* const packed = work + table_bytes();
     std::byte* const sums = packed + packed_bytes();
-    const int64_t column = block * policy_.columns;
-    const int64_t columns = std::min(policy_.columns, shape_.columns - column);
     TileCall call{};
     call.left_depth = left_depth_;
     call.left_row = left_row_;
@@ -491,9 +487,10 @@ class ProductStep : public Kernel::Step {
           fetch_ahead(call, first, next_right);
         } else if (tile_.prefetch) {
           // Each row tile fetches its share of the next columns.
-          const int64_t share = width_ * bytes_ / tiles_.count;
+          const int64_t share = width_ * bytes_ / (rows.last - rows.first);
           call.prefetch = static_cast<const std::byte*>(call.right) +
-                          (shape_.depth * width_) * bytes_ + tile * share * call.depth;
+                          (shape_.depth * width_) * bytes_ +
+                          (tile - rows.first) * share * call.depth;
           call.prefetch_step = share;
         }
         codes.at({height, vectors, partial != 0})->as<TileFunction>()(&call);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/parallel.h"
@@ -45,21 +46,33 @@ Executable::Executable(Graph graph, Engine engine)
   }
   compile_steps();
   lay_out_arena();
-  drop_constants();
 }
 
-// Compiling is most of the time that loading takes.
+// Compiling is most of the time that loading takes. Kernels lay out weights as they need them, or
+// hold them: what only they read goes when the last one is made.
 void Executable::compile_steps() {
+  std::vector<std::atomic<int>> readers(graph_.values.size());
+  for (const int id : graph_.outputs) ++readers[static_cast<size_t>(id)];
+  for (const PlanStep& step : plan_.steps) {
+    for (const int id : values_read(step, graph_)) {
+      if (id >= 0) ++readers[static_cast<size_t>(id)];
+    }
+  }
+  const auto compile_step = [&](size_t i) {
+    if (plan_.steps[i].kind != Kind::workload) return;
+    try {
+      prepare(steps_[i], plan_.steps[i].task, false);
+    } catch (const Error& error) {
+      throw error.within(steps_[i].node->describe());
+    }
+    if (!steps_[i].kernel) return;
+    for (const int id : plan_.steps[i].task.inputs) {
+      if (--readers[static_cast<size_t>(id)] == 0) graph_.value(id).constant = {};
+    }
+  };
   parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
                [&](int64_t first, int64_t last, int) {
-                 for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
-                   if (plan_.steps[i].kind != Kind::workload) continue;
-                   try {
-                     prepare(steps_[i], plan_.steps[i].task, false);
-                   } catch (const Error& error) {
-                     throw error.within(steps_[i].node->describe());
-                   }
-                 }
+                 for (int64_t i = first; i < last; ++i) compile_step(static_cast<size_t>(i));
                });
 }
 
@@ -120,21 +133,6 @@ void Executable::lay_out_arena() {
   for (size_t i = 0; i < graph_.inputs.size(); ++i) {
     const auto id = static_cast<size_t>(graph_.inputs[i]);
     if (homes_[id].in == In::arena) flags_.push_back(static_cast<int>(i));
-  }
-}
-
-// Kernels have laid out the weights as they need them, or hold them.
-void Executable::drop_constants() {
-  std::vector<bool> needed(graph_.values.size());
-  for (const int id : graph_.outputs) needed[static_cast<size_t>(id)] = true;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].kernel) continue;
-    for (const int id : values_read(plan_.steps[i], graph_)) {
-      if (id >= 0) needed[static_cast<size_t>(id)] = true;
-    }
-  }
-  for (size_t i = 0; i < needed.size(); ++i) {
-    if (!needed[i]) graph_.values[i].constant = {};
   }
 }
 

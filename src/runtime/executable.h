@@ -66,7 +66,6 @@ class Executable {
   // Makes the kernel or the evaluator of a task.
   void prepare(Step& step, Task& task, bool late) const;
   void lay_out_arena();
-  void drop_constants();
 
   void check_outputs(std::span<const TensorView> outputs) const;
   void execute(Run& run) const;

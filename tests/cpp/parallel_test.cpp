@@ -63,8 +63,8 @@ TEST(ParallelFor, ThrowsWhatAPartThrew) {
   const HelpersAwake awake(3);
   for (int64_t bad = 0; bad < 8; ++bad) {
     EXPECT_THROW(parallel_for(8, 1, 3,
-                              [&](int64_t first, int64_t, int) {
-                                if (first == bad) throw std::runtime_error("bad");
+                              [&](int64_t first, int64_t last, int) {
+                                if (first <= bad && bad < last) throw std::runtime_error("bad");
                               }),
                  std::runtime_error);
     EXPECT_EQ(met(50, 1, 3), std::vector<int>(50, 1));
