@@ -19,7 +19,7 @@ struct WorkerTarget {
   std::filesystem::path model;
   std::string workload;  // if there is no model
   std::map<std::string, Shape> input_shapes = {};
-  int threads = 1;
+  int threads = 1;           // 0: all cores this process may use
   std::string kernels = {};  // the widest instruction set, as LoadOptions has it
 };
 
@@ -118,7 +118,8 @@ class Worker {
   // A candidate that another Worker on the same target has compiled. It is made when first timed.
   Candidate adopt(int workload, const std::string& policy);
 
-  // Runs the model once for each assignment, in order. A candidate is abandoned (Cause::time_out)
+  // Runs the model once for each assignment, in order. All candidates of a request are in memory
+  // together, each with the weights of its uses. A candidate is abandoned (Cause::time_out)
   // once two of its passes, or one by far, took longer than `limits_ns` of its workload; without
   // limits none is. In an assignment, each workload has a candidate of its own or 0.
   PassesResult passes(const std::vector<Assignment>& assignments,
