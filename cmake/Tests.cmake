@@ -8,7 +8,9 @@ file(GLOB test_sources CONFIGURE_DEPENDS tests/cpp/*.cpp)
 if(test_sources)
   add_executable(aoe_tests ${test_sources})
   target_include_directories(aoe_tests PRIVATE ${CMAKE_SOURCE_DIR})
-  target_compile_definitions(aoe_tests PRIVATE AOE_TESTS="${CMAKE_SOURCE_DIR}/tests")
+  target_compile_definitions(aoe_tests PRIVATE AOE_TESTS="${CMAKE_SOURCE_DIR}/tests"
+    AOE_PROGRAM="$<TARGET_FILE:aoe>")
+  add_dependencies(aoe_tests aoe)  # its workers
   target_link_libraries(aoe_tests PRIVATE aoe_core aoe_flags aoe::llvm GTest::gtest_main)
   gtest_discover_tests(aoe_tests DISCOVERY_TIMEOUT 60)
 endif()

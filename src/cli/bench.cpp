@@ -3,7 +3,6 @@
 #include "cli/bench_report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/kernels_option.h"
 #include "cli/model_options.h"
 #include "cli/progress.h"
 #include "device/cores.h"

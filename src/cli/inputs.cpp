@@ -1,22 +1,9 @@
 #include "cli/inputs.h"
 
 #include "cli/npy.h"
+#include "measure/random_tensor.h"
 
 namespace aoe {
-
-Tensor random_tensor(const TensorType& type, std::mt19937& random) {
-  Tensor tensor(type);
-  dispatch(type.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* elements = tensor.data<T>();
-    std::normal_distribution<float> normal;
-    for (int64_t i = 0; i < tensor.count(); ++i) {
-      if (is_float(type.dtype)) elements[i] = static_cast<T>(normal(random));
-      else elements[i] = static_cast<T>(static_cast<int64_t>(random() & 1));
-    }
-  });
-  return tensor;
-}
 
 namespace {
 

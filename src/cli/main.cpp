@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   aoe::add_bench_command(app);
   aoe::add_devices_command(app);
   aoe::add_kernel_command(app);
+  aoe::add_worker_command(app);
   try {
     app.parse(argc, argv);
     const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;

@@ -68,4 +68,8 @@ const Device& host_device();
 // The same machine as if `widest` were its widest instruction set. Throws Error if it lacks it.
 Device narrowed(const Device& device, InstructionSet widest);
 
+// The machine at hand with vectors no wider than those of "sse2", "avx2" or "avx512", as --kernels
+// takes them; empty: as it is. Throws Error for any other word.
+Device device_for(const std::string& kernels);
+
 }  // namespace aoe

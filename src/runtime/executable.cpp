@@ -65,7 +65,7 @@ void Executable::compile_steps() {
     } catch (const Error& error) {
       throw error.within(steps_[i].node->describe());
     }
-    if (!steps_[i].kernel) return;
+    if (!steps_[i].kernel || engine_.keep_weights) return;
     for (const int id : plan_.steps[i].task.inputs) {
       if (--readers[static_cast<size_t>(id)] == 0) graph_.value(id).constant = {};
     }
@@ -87,16 +87,31 @@ void Executable::prepare(Step& step, Task& task, bool late) const {
         std::make_shared<const Evaluator>(std::make_shared<const Workload>(std::move(workload)));
     return;
   }
-  std::vector<Tensor> weights(task.inputs.size());
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (!workload.values[static_cast<size_t>(workload.inputs[i])].weight) continue;
-    weights[i] = graph_.value(task.inputs[i]).constant;
-  }
+  std::vector<Tensor> weights = weights_of(workload, task);
   auto whole = std::make_shared<const Workload>(std::move(workload));
   step.kernel =
       engine_.policies
           ? engine_.policies->kernel(std::move(whole), *engine_.device, std::move(weights))
           : std::make_shared<const Kernel>(std::move(whole), *engine_.device, std::move(weights));
+}
+
+std::vector<Tensor> Executable::weights_of(const Workload& workload, const Task& task) const {
+  std::vector<Tensor> weights(task.inputs.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!workload.values[static_cast<size_t>(workload.inputs[i])].weight) continue;
+    weights[i] = graph_.value(task.inputs[i]).constant;
+  }
+  return weights;
+}
+
+std::vector<KernelUse> Executable::kernel_uses() const {
+  std::vector<KernelUse> uses;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const auto& kernel = steps_[i].kernel;
+    if (!kernel) continue;
+    uses.push_back({i, seen(i).nodes, kernel, weights_of(kernel->workload(), plan_.steps[i].task)});
+  }
+  return uses;
 }
 
 std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const {
@@ -220,11 +235,12 @@ void Executable::execute(Run& run) const {
 void Executable::run_step(size_t step, Run& run) const {
   const PlanStep& plan = plan_.steps[step];
   if (plan.kind == Kind::in_place) put_in_place(plan, run);
-  else if (steps_[step].kernel) run_kernel(steps_[step], plan.task, run);
+  else if (steps_[step].kernel) run_kernel(step, plan.task, run);
   else run_apart(steps_[step], plan, run);
 }
 
-void Executable::run_kernel(const Step& step, const Task& task, Run& run) const {
+void Executable::run_kernel(size_t index, const Task& task, Run& run) const {
+  const Step& step = steps_[index];
   const size_t inputs = task.inputs.size();
   auto** const from = reinterpret_cast<const void**>(run.arena);
   auto** const to = reinterpret_cast<void**>(run.arena) + inputs;
@@ -236,6 +252,9 @@ void Executable::run_kernel(const Step& step, const Task& task, Run& run) const 
       run.apart[id] = Tensor(workload.values[static_cast<size_t>(workload.outputs[i])].type);
     }
     to[i] = elements_of(task.outputs[i], run);
+  }
+  if (run.stand_in != nullptr) {
+    return run.stand_in->run_kernel(index, {from, inputs}, {to, task.outputs.size()});
   }
   step.kernel->run_on({from, inputs}, {to, task.outputs.size()}, run.arena + step.work,
                       engine_.threads);
@@ -336,11 +355,13 @@ bool is_aligned(const TensorView& view) {
 
 }  // namespace
 
-std::vector<Value> Executable::run(const std::vector<Value>& inputs, Watch* watch) const {
+std::vector<Value> Executable::run(const std::vector<Value>& inputs, Watch* watch,
+                                   StandIn* stand_in) const {
   std::vector<TensorView> from(inputs.size());
   std::vector<TensorView> to(graph_.outputs.size());
   std::vector<Value> results(graph_.outputs.size());
-  Run run{from, to, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0), watch};
+  Run run{from,  to,      nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
+          watch, stand_in};
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_tensor()) from[i] = view_of(inputs[i].tensor());
     if (any_apart_) run.apart[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
@@ -374,7 +395,7 @@ void Executable::check_outputs(std::span<const TensorView> outputs) const {
 }
 
 void Executable::run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                          Watch* watch) const {
+                          Watch* watch, StandIn* stand_in) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     require(inputs[i].elements != nullptr || inputs[i].count() == 0,
             "input '{}' is given without its elements", graph_.value(graph_.inputs[i]).name);
@@ -394,7 +415,7 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
       view = view_of(copies.back());
     }
     for (TensorView& view : to) view = view_of(copies.emplace_back(view.type()));
-    run_into(from, to, watch);
+    run_into(from, to, watch, stand_in);
     for (size_t i = 0; i < to.size(); ++i) {
       copy(static_cast<const std::byte*>(to[i].elements),
            static_cast<std::byte*>(outputs[i].elements), to[i].count() * info(to[i].dtype).bytes);
@@ -402,7 +423,7 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
     return;
   }
   Run run{inputs, outputs, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
-          watch};
+          watch,  stand_in};
   for (size_t i = 0; any_apart_ && i < inputs.size(); ++i) {
     run.apart[static_cast<size_t>(graph_.inputs[i])] =
         Tensor::over(inputs[i].type(), inputs[i].elements, nullptr);

@@ -23,6 +23,15 @@ struct Engine {
   std::optional<Device> device;  // compiled kernels for it; nothing: the reference evaluator
   std::shared_ptr<ArenaPool> arenas = std::make_shared<ArenaPool>();
   std::shared_ptr<const StoredPolicies> policies = {};  // nothing: the default ones
+  bool keep_weights = false;  // for further kernels, though those that are made have theirs
+};
+
+// A step that a kernel does, and what it takes to make another for it.
+struct KernelUse {
+  size_t step = 0;
+  std::vector<const Node*> nodes;
+  std::shared_ptr<const Kernel> kernel;
+  std::vector<Tensor> weights;  // as Kernel takes them; empty ones unless the engine keeps them
 };
 
 // A simplified graph with every node ready to run. Immutable, so any number of threads may run it
@@ -34,15 +43,17 @@ class Executable {
   Executable(const Executable&) = delete;  // steps point into the graph
   Executable& operator=(const Executable&) = delete;
 
-  std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr) const;
+  std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr,
+                         StandIn* stand_in = nullptr) const;
   // Inputs of the types that it was made for, in memory; outputs of the types that they have.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                Watch* watch = nullptr) const;
+                Watch* watch = nullptr, StandIn* stand_in = nullptr) const;
 
   // Without the constants that only kernels read, which have them.
   const Graph& graph() const { return graph_; }
   // Of those nodes whose shapes are known before a run, in order.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
+  std::vector<KernelUse> kernel_uses() const;
 
  private:
   // What the plan's step of the same number needs to run.
@@ -60,18 +71,20 @@ class Executable {
     std::byte* arena = nullptr;
     std::vector<Value> apart;  // by value of the graph, if any are on their own
     Watch* watch = nullptr;
+    StandIn* stand_in = nullptr;
   };
 
   void compile_steps();
   // Makes the kernel or the evaluator of a task.
   void prepare(Step& step, Task& task, bool late) const;
+  std::vector<Tensor> weights_of(const Workload& workload, const Task& task) const;
   void lay_out_arena();
 
   void check_outputs(std::span<const TensorView> outputs) const;
   void execute(Run& run) const;
   StepSeen seen(size_t step) const;
   void run_step(size_t step, Run& run) const;
-  void run_kernel(const Step& step, const Task& task, Run& run) const;
+  void run_kernel(size_t index, const Task& task, Run& run) const;
   void put_in_place(const PlanStep& step, Run& run) const;
   void run_apart(const Step& step, const PlanStep& plan, Run& run) const;
   std::vector<Value> run_host(const Step& step, const HostKernel& kernel, std::vector<Value> inputs,

@@ -28,6 +28,7 @@ void check_declared(const Port& output, const ValueType& type) {
 Engine engine_of(const LoadOptions& options) {
   require(options.threads >= 0, "threads is {}; 0 stands for all cores", options.threads);
   Engine engine{options.threads > 0 ? options.threads : usable_cores(), std::nullopt};
+  engine.keep_weights = options.keep_weights;
   if (options.kernels == "reference") return engine;
   engine.device = host_device();
   if (options.kernels.empty()) return engine;

@@ -30,6 +30,7 @@ struct LoadOptions {
   // For which instruction set kernels are made, "sse2", "avx2" or "avx512", empty: the widest that
   // works. "reference": no kernels, the reference evaluator.
   std::string kernels;
+  bool keep_weights = false;  // as Engine has it
 };
 
 // A model ready to run, on any number of threads at once. It comes from an ONNX or an .om file: the
@@ -51,6 +52,9 @@ class LoadedModel {
   // sequences have no place in such memory.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                 Watch* watch = nullptr) const;
+
+  // What runs it where the types of all inputs are fixed; else nothing.
+  const Executable* executable() const { return only_.get(); }
 
   // What can be said of the outputs before a run on such inputs: with a shape unless that depends
   // on what the elements are.

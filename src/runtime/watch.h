@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "expr/workload.h"
@@ -22,6 +23,15 @@ class Watch {
   virtual ~Watch() = default;
   virtual void step_begins() = 0;
   virtual void step_ended(const StepSeen& step) = 0;
+};
+
+// Runs the kernels of a run in its place, on the memory that they would have had: other kernels
+// for the same workloads, say. `inputs` has null for weights.
+class StandIn {
+ public:
+  virtual ~StandIn() = default;
+  virtual void run_kernel(size_t step, std::span<const void* const> inputs,
+                          std::span<void* const> outputs) = 0;
 };
 
 }  // namespace aoe

@@ -7,6 +7,7 @@
 
 #include "expr/builder.h"
 #include "expr/parse.h"
+#include "measure/check.h"
 #include "op/contraction.h"
 #include "op/convolution.h"
 #include "op/movement.h"
@@ -24,16 +25,6 @@ namespace aoe {
 namespace {
 
 constexpr int64_t kMostElements = 20000;
-
-double tolerance_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return 1e-4;
-    case DType::f64: return 1e-9;
-    case DType::f16: return 4e-3;
-    case DType::bf16: return 4e-2;
-    default: return is_float(dtype) ? 0.5 : 0;
-  }
-}
 
 class Maker {
  public:

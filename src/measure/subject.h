@@ -1,0 +1,100 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/check.h"
+#include "measure/fault_injection.h"
+#include "measure/worker.h"
+#include "measure/worker_page.h"
+#include "runtime/loaded_model.h"
+
+namespace aoe {
+
+// A candidate cannot go on; the page says which. The rest of the request is not done.
+class CandidateStopped : public std::exception {
+ public:
+  explicit CandidateStopped(Failure failure) : failure(std::move(failure)) {}
+  const char* what() const noexcept override { return failure.detail.c_str(); }
+
+  Failure failure;
+};
+
+// What a worker has open, in the worker's own process: a model or a single workload, and the
+// candidates for it. Its methods are those of Worker, and note on the page what they are at.
+class Subject {
+ public:
+  Subject(const WorkerTarget& target, bool refuse_spills, std::vector<InjectedFault> faults,
+          WorkerPage& page);
+  ~Subject();
+
+  const std::vector<OpenWorkload>& workloads() const { return described_; }
+
+  std::optional<Failure> compile(Candidate candidate, int workload, const std::string& policy);
+  void adopt(Candidate candidate, int workload, const std::string& policy);
+  PassesResult passes(const std::vector<Assignment>& assignments,
+                      const std::vector<double>& limits_ns);
+  AloneResult alone(int workload, const std::vector<Candidate>& order, Caches caches,
+                    double limit_ns);
+
+ private:
+  // One distinct workload.
+  struct Open {
+    std::shared_ptr<const Workload> workload;
+    std::vector<KernelUse> uses;        // none without a model
+    std::vector<Tensor> weights;        // of its first use
+    std::shared_ptr<const Kernel> own;  // candidate 0, of its first use
+    std::unique_ptr<Checker> checker;   // made when first needed: the reference takes long
+    std::vector<Tensor> alone_inputs;   // to be called alone with
+    std::vector<Tensor> alone_outputs;
+  };
+  // A policy, and the kernels by it that are in memory.
+  struct Made {
+    int workload = 0;
+    Policy policy;
+    std::vector<std::unique_ptr<Kernel>> kernels;  // one for each use
+    std::unique_ptr<Kernel> alone;
+    uint64_t last_used = 0;
+
+    bool in_memory() const { return alone || !kernels.empty(); }
+  };
+  class PassRun;
+
+  void open_model(const WorkerTarget& target);
+  void open_workload(const std::string& text);
+  Open& open(int workload);
+  Made& made(Candidate candidate, int workload);
+  const Checker& checker(Open& of);
+  // Makes the kernels of a candidate that are not there yet, for the model's steps or to be called
+  // alone. What is wrong with them, if anything.
+  std::optional<Failure> load(Candidate candidate, int workload, bool alone);
+  void run_model(StandIn& stand_in);
+  void flush_caches();
+  // Kernels hold weights as they need them: what was unused for longest goes.
+  void make_room();
+  static int64_t weight_bytes(const Open& of);
+  void grow_work(const Kernel& kernel);
+  const InjectedFault* fault_of(Candidate candidate, bool timing) const;
+
+  WorkerPage& page_;
+  bool refuse_spills_;
+  std::vector<InjectedFault> faults_;
+  int threads_;
+  Device device_;
+  std::optional<LoadedModel> model_;
+  std::vector<Value> inputs_;    // of the model
+  std::vector<Tensor> outputs_;  // none if their types are not known before a run
+  std::vector<Open> open_;
+  std::vector<OpenWorkload> described_;
+  std::map<Candidate, Made> made_;
+  uint64_t requests_ = 0;
+  // All kernels that are timed work in the same memory, so that none is favoured.
+  std::shared_ptr<void> work_;
+  int64_t work_bytes_ = 0;
+  std::vector<char> flushing_;
+};
+
+}  // namespace aoe

@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/parallel.h"
+#include "measure/clock.h"
+#include "measure/subject.h"
+
+// How candidates are timed: in passes over the model, and alone.
+
+namespace aoe {
+namespace {
+
+using Phase = WorkerPage::Phase;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Calls that are timed together, so that the clock's own time does not matter.
+constexpr double kBatchNs = 20e3;
+constexpr double kMostBatched = 1000;
+
+// One run so far beyond the limit is enough.
+constexpr double kFarBeyond = 4;
+
+// Which candidates of a request are too slow.
+class SlowOnes {
+ public:
+  // Whether this run shows that it is.
+  bool is_slow(Candidate candidate, double ns, double limit_ns) {
+    if (candidate == 0 || limit_ns <= 0) return false;
+    Runs& runs = runs_[candidate];
+    runs.least_ns = runs.count == 0 ? ns : std::min(runs.least_ns, ns);
+    ++runs.count;
+    return (runs.count == 2 && runs.least_ns > limit_ns) ||
+           (runs.count == 1 && ns > kFarBeyond * limit_ns);
+  }
+
+ private:
+  struct Runs {
+    int count = 0;
+    double least_ns = 0;
+  };
+  std::map<Candidate, Runs> runs_;
+};
+
+FailedCandidate too_slow(Candidate candidate, double ns, double limit_ns) {
+  return {candidate,
+          {Cause::time_out, fmt::format("it takes {:.0f} us, more than the limit of {:.0f} us",
+                                        ns / 1e3, limit_ns / 1e3)}};
+}
+
+}  // namespace
+
+// One pass over the model, with a kernel for each step.
+class Subject::PassRun : public StandIn {
+ public:
+  struct Step {
+    const Kernel* kernel = nullptr;
+    Candidate candidate = 0;
+    const InjectedFault* fault = nullptr;
+    double ns = 0;
+  };
+
+  PassRun(Subject& subject, size_t steps) : steps(steps), subject_(subject) {}
+
+  void run_kernel(size_t index, std::span<const void* const> inputs,
+                  std::span<void* const> outputs) override {
+    Step& step = steps[index];
+    auto* const work = static_cast<std::byte*>(subject_.work_.get());
+    subject_.page_.candidate.store(step.candidate, std::memory_order_relaxed);
+    try {
+      const double begin = steady_ns();
+      run_with_fault(step.fault, *step.kernel, inputs, outputs, work, subject_.threads_);
+      step.ns = steady_ns() - begin;
+    } catch (const std::bad_alloc&) {
+      throw CandidateStopped({Cause::out_of_memory, "it asks for more than the worker may have"});
+    } catch (const Error& error) {
+      throw CandidateStopped({Cause::wrong_result, error.what()});
+    }
+    subject_.page_.candidate.store(0, std::memory_order_relaxed);
+  }
+
+  std::vector<Step> steps;
+
+ private:
+  Subject& subject_;
+};
+
+void Subject::run_model(StandIn& stand_in) {
+  const Executable& executable = *model_->executable();
+  if (outputs_.empty()) {
+    executable.run(inputs_, nullptr, &stand_in);
+    return;
+  }
+  std::vector<TensorView> from;
+  std::vector<TensorView> to;
+  const auto view_of = [](const Tensor& tensor) {
+    return TensorView{tensor.dtype(), tensor.shape(), const_cast<std::byte*>(tensor.raw())};
+  };
+  for (const Value& input : inputs_) from.push_back(view_of(input.tensor()));
+  for (const Tensor& output : outputs_) to.push_back(view_of(output));
+  executable.run_into(from, to, nullptr, &stand_in);
+}
+
+PassesResult Subject::passes(const std::vector<Assignment>& assignments,
+                             const std::vector<double>& limits_ns) {
+  require(model_.has_value(), "a single workload has no passes: it is called alone");
+  ++requests_;
+  PassesResult result;
+  std::set<Candidate> abandoned;
+  const auto abandon = [&](Candidate candidate, Failure failure) {
+    abandoned.insert(candidate);
+    made_.erase(candidate);
+    result.failed.push_back({candidate, std::move(failure)});
+  };
+  for (const Assignment& assignment : assignments) {
+    require(assignment.size() == open_.size(), "an assignment has {} candidates for {} workloads",
+            assignment.size(), open_.size());
+    for (size_t w = 0; w < assignment.size(); ++w) {
+      if (abandoned.contains(assignment[w])) continue;
+      auto failure = load(assignment[w], static_cast<int>(w), false);
+      if (failure) abandon(assignment[w], std::move(*failure));
+    }
+  }
+  size_t steps = 0;
+  for (const Open& of : open_) steps = std::max(steps, of.uses.back().step + 1);
+  PassRun run(*this, steps);
+  SlowOnes slow;
+  for (const Assignment& assignment : assignments) {
+    for (size_t w = 0; w < open_.size(); ++w) {
+      const Candidate candidate = abandoned.contains(assignment[w]) ? 0 : assignment[w];
+      const std::vector<KernelUse>& uses = open_[w].uses;
+      for (size_t u = 0; u < uses.size(); ++u) {
+        const Kernel* const kernel = candidate == 0
+                                         ? uses[u].kernel.get()
+                                         : made(candidate, static_cast<int>(w)).kernels[u].get();
+        run.steps[uses[u].step] = {kernel, candidate, fault_of(candidate, true), 0};
+      }
+    }
+    page_.enter(Phase::timing);
+    const double begin = steady_ns();
+    run_model(run);
+    Pass& seen = result.passes.emplace_back();
+    seen.total_ns = steady_ns() - begin;
+    for (size_t w = 0; w < open_.size(); ++w) {
+      double ns = 0;
+      for (const KernelUse& use : open_[w].uses) ns += run.steps[use.step].ns;
+      const bool gone = abandoned.contains(assignment[w]);
+      seen.workload_ns.push_back(gone ? kNaN : ns);
+      const double limit_ns = w < limits_ns.size() ? limits_ns[w] : 0;
+      if (gone || !slow.is_slow(assignment[w], ns, limit_ns)) continue;
+      abandon(assignment[w], too_slow(assignment[w], ns, limit_ns).failure);
+    }
+  }
+  return result;
+}
+
+// So that what comes next finds nothing of what went before in any cache.
+void Subject::flush_caches() {
+  constexpr int64_t kLeast = int64_t{64} << 20;
+  constexpr int64_t kMost = int64_t{256} << 20;
+  constexpr int64_t kLine = 64;
+  if (flushing_.empty()) {
+    const int64_t wanted = 2 * device_.last_cache().bytes + 4 * threads_ * device_.caches[1].bytes;
+    flushing_.resize(static_cast<size_t>(std::clamp(wanted, kLeast, kMost)), 1);
+  }
+  const auto count = static_cast<int64_t>(flushing_.size());
+  parallel_for(count, ceil_div(count, threads_), threads_, [&](int64_t first, int64_t last, int) {
+    for (int64_t at = first; at < last; at += kLine) {
+      const char read = static_cast<const volatile char&>(flushing_[static_cast<size_t>(at)]);
+      static_cast<void>(read);
+    }
+  });
+}
+
+AloneResult Subject::alone(int workload, const std::vector<Candidate>& order, Caches caches,
+                           double limit_ns) {
+  ++requests_;
+  Open& of = open(workload);
+  if (of.alone_outputs.empty()) {
+    for (const Tensor& input : checker(of).inputs(0)) {
+      of.alone_inputs.push_back(input.empty() ? Tensor{} : input.copied());
+    }
+    for (const int id : of.workload->outputs) {
+      of.alone_outputs.emplace_back(of.workload->values[static_cast<size_t>(id)].type);
+    }
+  }
+  AloneResult result;
+  std::set<Candidate> abandoned;
+  const auto abandon = [&](FailedCandidate failed) {
+    abandoned.insert(failed.candidate);
+    made_.erase(failed.candidate);
+    result.failed.push_back(std::move(failed));
+  };
+  for (const Candidate candidate : order) {
+    if (abandoned.contains(candidate)) continue;
+    if (auto failure = load(candidate, workload, true)) abandon({candidate, std::move(*failure)});
+  }
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (const Tensor& input : of.alone_inputs) from.push_back(input.raw());
+  for (Tensor& output : of.alone_outputs) to.push_back(output.raw());
+  auto* const work = static_cast<std::byte*>(work_.get());
+  const HelpersAwake helpers(threads_);
+  SlowOnes slow;
+  for (const Candidate candidate : order) {
+    if (abandoned.contains(candidate)) {
+      result.ns.push_back(kNaN);
+      continue;
+    }
+    const Kernel& kernel = candidate == 0 ? *of.own : *made(candidate, workload).alone;
+    const InjectedFault* const fault = fault_of(candidate, true);
+    const auto batch_ns = [&](int64_t calls) {
+      const double begin = steady_ns();
+      for (int64_t i = 0; i < calls; ++i) {
+        run_with_fault(fault, kernel, from, to, work, threads_);
+      }
+      return (steady_ns() - begin) / static_cast<double>(calls);
+    };
+    double ns = 0;
+    if (caches == Caches::cold) {
+      flush_caches();
+      page_.enter(Phase::timing, candidate);
+      ns = batch_ns(1);
+    } else {
+      page_.enter(Phase::timing, candidate);
+      const double first_ns = std::max(batch_ns(1), 1.0);
+      const double calls = std::clamp(kBatchNs / first_ns, 1.0, kMostBatched);
+      ns = batch_ns(static_cast<int64_t>(calls));
+    }
+    result.ns.push_back(ns);
+    if (slow.is_slow(candidate, ns, limit_ns)) abandon(too_slow(candidate, ns, limit_ns));
+  }
+  return result;
+}
+
+}  // namespace aoe

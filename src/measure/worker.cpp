@@ -1,0 +1,247 @@
+#include "measure/worker.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "measure/clock.h"
+#include "measure/worker_process.h"
+
+namespace aoe {
+namespace {
+
+using Phase = WorkerPage::Phase;
+
+// Why a request has no answer.
+struct Loss {
+  Candidate candidate = 0;
+  Failure failure;
+};
+
+}  // namespace
+
+class Worker::Client {
+ public:
+  Client(WorkerTarget target, WorkerOptions options)
+      : target_(std::move(target)), options_(std::move(options)) {
+    start();
+  }
+
+  const std::vector<OpenWorkload>& workloads() const { return workloads_; }
+  int64_t losses() const { return losses_; }
+  int64_t process_id() const { return process_->id(); }
+  void replace() { start(); }
+
+  std::variant<Candidate, Failure> compile(int workload, const std::string& policy) {
+    const Candidate candidate = next_++;
+    auto answer = ask(
+        {{"do", "compile"}, {"candidate", candidate}, {"workload", workload}, {"policy", policy}});
+    if (const Loss* loss = std::get_if<Loss>(&answer)) {
+      require(loss->candidate == candidate, "workload {} cannot be checked: {}", workload,
+              loss->failure.detail);
+      return loss->failure;
+    }
+    const std::vector<FailedCandidate> failed = failed_of(std::get<Json>(answer).at("failed"));
+    if (!failed.empty()) return failed[0].failure;
+    known_[candidate] = {workload, policy, true};
+    return candidate;
+  }
+
+  Candidate adopt(int workload, const std::string& policy) {
+    const Candidate candidate = next_++;
+    known_[candidate] = {workload, policy, false};
+    return candidate;
+  }
+
+  PassesResult passes(const std::vector<Assignment>& assignments,
+                      const std::vector<double>& limits_ns) {
+    for (const Assignment& assignment : assignments) introduce(assignment);
+    auto answer = ask({{"do", "passes"}, {"assignments", assignments}, {"limits_ns", limits_ns}});
+    if (const Loss* loss = std::get_if<Loss>(&answer)) return {{}, {forgotten(*loss)}};
+    PassesResult result = passes_of(std::get<Json>(answer));
+    for (const FailedCandidate& failed : result.failed) known_.erase(failed.candidate);
+    return result;
+  }
+
+  AloneResult alone(int workload, const std::vector<Candidate>& order, Caches caches,
+                    double limit_ns) {
+    introduce(order);
+    auto answer = ask({{"do", "alone"},
+                       {"workload", workload},
+                       {"order", order},
+                       {"cold", caches == Caches::cold},
+                       {"limit_ns", limit_ns}});
+    if (const Loss* loss = std::get_if<Loss>(&answer)) return {{}, {forgotten(*loss)}};
+    AloneResult result = alone_of(std::get<Json>(answer));
+    for (const FailedCandidate& failed : result.failed) known_.erase(failed.candidate);
+    return result;
+  }
+
+ private:
+  struct Known {
+    int workload = 0;
+    std::string policy;
+    bool introduced = false;  // to the process at work
+  };
+
+  void start() {
+    process_.reset();
+    for (auto& [candidate, known] : known_) known.introduced = false;
+    process_ = std::make_unique<WorkerProcess>(options_.program, target_.model);
+    Json request = to_json(target_);
+    request["do"] = "open";
+    request["cpus"] = options_.cpus;
+    request["memory_bytes"] = options_.memory_bytes;
+    request["refuse_spills"] = options_.refuse_spills;
+    auto answer = exchange(request);
+    if (const Loss* loss = std::get_if<Loss>(&answer)) {
+      fail("a worker process cannot open it: {}", loss->failure.detail);
+    }
+    workloads_ = workloads_of(std::get<Json>(answer).at("workloads"));
+  }
+
+  // Candidates that the process does not know, because it took the place of another.
+  void introduce(const std::vector<Candidate>& candidates) {
+    for (const Candidate candidate : candidates) {
+      if (candidate == 0) continue;
+      const auto found = known_.find(candidate);
+      require(found != known_.end(), "candidate {} has failed, or never was", candidate);
+      Known& known = found->second;
+      if (known.introduced) continue;
+      const auto answer = ask({{"do", "adopt"},
+                               {"candidate", candidate},
+                               {"workload", known.workload},
+                               {"policy", known.policy}});
+      require(std::holds_alternative<Json>(answer), "a worker process cannot be started again");
+      known.introduced = true;
+    }
+  }
+
+  FailedCandidate forgotten(const Loss& loss) {
+    known_.erase(loss.candidate);
+    return {loss.candidate, loss.failure};
+  }
+
+  // As below; a process that is lost is replaced.
+  std::variant<Json, Loss> ask(const Json& request) {
+    auto answer = exchange(request);
+    if (!process_alive_) {
+      ++losses_;
+      if (const Loss* loss = std::get_if<Loss>(&answer)) known_.erase(loss->candidate);
+      start();
+    }
+    return answer;
+  }
+
+  double seconds_for(Phase phase) const {
+    switch (phase) {
+      case Phase::opening: return options_.open_seconds;
+      case Phase::compiling: return options_.compile_seconds;
+      default: return options_.run_seconds;
+    }
+  }
+
+  // One request and its answer. Throws Error if the request is at fault.
+  std::variant<Json, Loss> exchange(const Json& request) {
+    process_alive_ = true;
+    const bool written = process_->lines().write(request);
+    std::string line;
+    if (!written || !wait_for(line)) {
+      process_alive_ = false;
+      return loss();
+    }
+    const Json answer = Json::parse(line, nullptr, false);
+    if (answer.is_discarded() || !answer.is_object()) {
+      process_alive_ = false;
+      return Loss{process_->page().candidate.load(),
+                  {Cause::crash, "its answer cannot be understood"}};
+    }
+    if (answer.contains("error")) fail("{}", answer.at("error").get<std::string>());
+    if (!answer.contains("lost")) return answer;
+    const FailedCandidate failed = failed_of(answer.at("lost")).at(0);
+    return Loss{failed.candidate, failed.failure};
+  }
+
+  // False if it died, or seems to hang: then it is killed.
+  bool wait_for(std::string& line) {
+    const WorkerPage& page = process_->page();
+    timed_out_ = false;
+    const double slice =
+        std::min({options_.open_seconds, options_.compile_seconds, options_.run_seconds});
+    const int slice_ms =
+        static_cast<int>(std::clamp(slice * 1e3, 1.0, double{std::numeric_limits<int>::max()}));
+    uint64_t beats = page.beats.load();
+    double since_ns = steady_ns();
+    for (;;) {
+      const Lines::Read read = process_->lines().read(line, slice_ms);
+      if (read != Lines::Read::nothing_yet) return read == Lines::Read::line;
+      const uint64_t now = page.beats.load();
+      if (now != beats) {
+        beats = now;
+        since_ns = steady_ns();
+      } else if ((steady_ns() - since_ns) / 1e9 >= seconds_for(page.phase.load())) {
+        timed_out_ = true;
+        process_->kill();
+        return false;
+      }
+    }
+  }
+
+  // What is left of a process to tell of.
+  Loss loss() {
+    const WorkerPage& page = process_->page();
+    const Phase phase = page.phase.load();
+    const Candidate candidate = page.candidate.load();
+    const int signal = process_->ended_by();
+    if (timed_out_) {
+      return {candidate, {Cause::time_out, fmt::format("no end after {} s", seconds_for(phase))}};
+    }
+    if (page.strayed.load()) return {candidate, {Cause::out_of_bounds, to_string(page.stray)}};
+    if (signal == SIGKILL) {
+      return {candidate, {Cause::killed, "the worker process was killed"}};
+    }
+    std::string detail = signal != 0 ? fmt::format("signal {} ({})", signal, strsignal(signal))
+                                     : "the worker process ended";
+    const std::string words = process_->last_words();
+    if (!words.empty()) detail += ": " + words;
+    return {candidate, {Cause::crash, Error(detail).what()}};
+  }
+
+  WorkerTarget target_;
+  WorkerOptions options_;
+  std::unique_ptr<WorkerProcess> process_;
+  bool process_alive_ = true;
+  bool timed_out_ = false;
+  std::vector<OpenWorkload> workloads_;
+  std::map<Candidate, Known> known_;
+  Candidate next_ = 1;
+  int64_t losses_ = 0;
+};
+
+Worker::Worker(WorkerTarget target, WorkerOptions options)
+    : client_(std::make_unique<Client>(std::move(target), std::move(options))) {}
+Worker::~Worker() = default;
+
+const std::vector<OpenWorkload>& Worker::workloads() const { return client_->workloads(); }
+std::variant<Candidate, Failure> Worker::compile(int workload, const std::string& policy) {
+  return client_->compile(workload, policy);
+}
+Candidate Worker::adopt(int workload, const std::string& policy) {
+  return client_->adopt(workload, policy);
+}
+PassesResult Worker::passes(const std::vector<Assignment>& assignments,
+                            const std::vector<double>& limits_ns) {
+  return client_->passes(assignments, limits_ns);
+}
+AloneResult Worker::alone(int workload, const std::vector<Candidate>& order, Caches caches,
+                          double limit_ns) {
+  return client_->alone(workload, order, caches, limit_ns);
+}
+void Worker::replace() { client_->replace(); }
+int64_t Worker::losses() const { return client_->losses(); }
+int64_t Worker::process_id() const { return client_->process_id(); }
+
+}  // namespace aoe
