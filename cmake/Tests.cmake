@@ -9,7 +9,8 @@ if(test_sources)
   add_executable(aoe_tests ${test_sources})
   target_include_directories(aoe_tests PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(aoe_tests PRIVATE AOE_TESTS="${CMAKE_SOURCE_DIR}/tests")
-  target_link_libraries(aoe_tests PRIVATE aoe_core aoe_flags aoe::llvm GTest::gtest_main)
+  target_link_libraries(aoe_tests PRIVATE aoe_core aoe_tuning aoe_flags aoe::llvm
+    nlohmann_json::nlohmann_json GTest::gtest_main)
   gtest_discover_tests(aoe_tests DISCOVERY_TIMEOUT 60)
 endif()
 
