@@ -43,6 +43,8 @@ class Executable {
   const Graph& graph() const { return graph_; }
   // Of those nodes whose shapes are known before a run, in order.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
+  // All steps, in order; what they point at lives as long as this.
+  std::vector<StepSeen> steps() const;
 
  private:
   // What the plan's step of the same number needs to run.
