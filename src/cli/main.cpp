@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   aoe::add_run_command(app);
   aoe::add_compile_command(app);
   aoe::add_bench_command(app);
+  aoe::add_bank_command(app);
   aoe::add_devices_command(app);
   aoe::add_kernel_command(app);
   try {
