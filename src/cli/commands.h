@@ -13,4 +13,8 @@ void add_devices_command(CLI::App& app);
 void add_kernel_command(CLI::App& app);
 void add_run_command(CLI::App& app);
 
+// The options of tuning, which is what `aoe` does without a sub-command; after the sub-commands,
+// which exclude them. Sets the exit code of a job.
+void add_tune_options(CLI::App& app, int& exit_code);
+
 }  // namespace aoe
