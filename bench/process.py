@@ -41,8 +41,11 @@ INFLUENCES = (
     "PYTORCH_",
     "TBB_",
     "TORCH",
+    "TUNE_",
     "TVM_",
 )
+# Nor has a table policies that its reader does not have.
+WITHOUT_BANKS = {"AOE_BUILTIN": "off", "ASCEND_CACHE_PATH": os.devnull}
 
 
 class Failure(Exception):
@@ -135,7 +138,8 @@ def signal_group(process: subprocess.Popen, number: signal.Signals) -> None:
 
 def undisturbed_environment() -> dict[str, str]:
     """This process's, without what would make a participant run otherwise than the table says."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(INFLUENCES)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(INFLUENCES)}
+    return kept | WITHOUT_BANKS
 
 
 def _short(text: str) -> str:

@@ -11,7 +11,8 @@ if(test_sources)
   target_compile_definitions(aoe_tests PRIVATE AOE_TESTS="${CMAKE_SOURCE_DIR}/tests"
     AOE_PROGRAM="$<TARGET_FILE:aoe>")
   add_dependencies(aoe_tests aoe)  # its workers
-  target_link_libraries(aoe_tests PRIVATE aoe_core aoe_flags aoe::llvm GTest::gtest_main)
+  target_link_libraries(aoe_tests PRIVATE aoe_core aoe_tuning aoe_flags aoe::llvm
+    nlohmann_json::nlohmann_json GTest::gtest_main)
   gtest_discover_tests(aoe_tests DISCOVERY_TIMEOUT 60)
 endif()
 

@@ -52,6 +52,8 @@ class Subject {
     return [this](Watch* watch) { run(watch); };
   }
 
+  const std::shared_ptr<const StoredPolicies>& policies() const { return model_.policies(); }
+
   // Of the outputs that are tensors of numbers; nothing if the other has not the same ones.
   std::optional<Difference> difference_from(const Subject& other) const {
     std::vector<Tensor> own;
@@ -137,11 +139,13 @@ BenchReport measured(const BenchOptions& options) {
   report.self = ratio_of(turns[1].medians_ns, turns[0].medians_ns);
   if (other) {
     const Interval ratio = ratio_of(turns[2].medians_ns, turns[0].medians_ns);
-    report.comparison = {{options.compare, std::move(turns[2]), operations_in(other->watched())},
-                         ratio,
-                         other->difference_from(model)};
+    report.comparison = {
+        {options.compare, std::move(turns[2]), operations_in(other->watched()), other->policies()},
+        ratio,
+        other->difference_from(model)};
   }
-  report.model = {options.model, std::move(turns[0]), operations_in(model.watched())};
+  report.model = {options.model, std::move(turns[0]), operations_in(model.watched()),
+                  model.policies()};
   if (options.profile) {
     progress.begin("profiling");
     report.profile = profile_of(model.watched(), options.seconds);

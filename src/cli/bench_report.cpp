@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/model_options.h"
 #include "cli/words.h"
 #include "measure/roofline.h"
 
@@ -32,7 +33,9 @@ std::string latency_text(const BenchReport::Model& model) {
 }
 
 std::string model_text(const BenchReport::Model& model, const Rates& rates) {
-  return row("model", model.file) + row("latency", latency_text(model)) +
+  const std::string bank = bank_text(model.policies.get());
+  return row("model", model.file) + (bank.empty() ? "" : row("bank", bank)) +
+         row("latency", latency_text(model)) +
          row("rate", fmt::format("{:.4g} GFLOP/s{}", model.gflops(),
                                  share_text(model.gflops(), rates.fma_gflops)));
 }
@@ -106,13 +109,18 @@ Json json_of(const Interval& interval) {
 Json json_of(const BenchReport::Model& model, const Rates& rates) {
   Json latency = json_of(model.latency_ns());
   latency["minimum"] = model.turns.minimum_ns;
-  return {{"model", model.file},
-          {"latency_ns", latency},
-          {"rounds", model.turns.medians_ns.size()},
-          {"runs", model.turns.calls},
-          {"operations", model.operations},
-          {"gflops", model.gflops()},
-          {"peak_share", model.gflops() / rates.fma_gflops}};
+  Json all{{"model", model.file},
+           {"latency_ns", latency},
+           {"rounds", model.turns.medians_ns.size()},
+           {"runs", model.turns.calls},
+           {"operations", model.operations},
+           {"gflops", model.gflops()},
+           {"peak_share", model.gflops() / rates.fma_gflops}};
+  if (!bank_text(model.policies.get()).empty()) {
+    const PolicyCounts counts = model.policies->counts();
+    all["bank"] = {{"workloads", counts.workloads}, {"hits", counts.from_bank}};
+  }
+  return all;
 }
 
 Json json_of(const BenchReport::Comparison& comparison, const BenchReport& report) {

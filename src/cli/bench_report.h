@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "measure/intervals.h"
 #include "measure/profile.h"
 #include "measure/rounds.h"
+#include "runtime/stored_policies.h"
 
 namespace aoe {
 
@@ -16,7 +18,8 @@ struct BenchReport {
   struct Model {
     std::string file;
     Turns turns;
-    double operations = 0;  // of one run
+    double operations = 0;                                // of one run
+    std::shared_ptr<const StoredPolicies> policies = {};  // as LoadedModel::policies()
 
     Interval latency_ns() const { return median_of(turns.medians_ns); }
     double gflops() const { return operations / latency_ns().median; }

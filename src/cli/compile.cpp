@@ -18,7 +18,7 @@ void compile_model(const CompileOptions& options) {
   const std::string output =
       options.output.ends_with(".om") ? options.output : options.output + ".om";
   check_output(output, options.model);
-  const OmModel model = LoadedModel::compiled(
+  const auto [model, policies] = LoadedModel::compiled(
       options.model, {parse_shapes(options.input_shape), options.threads, options.kernels});
   const int64_t bytes = write_om(output, model);
   const auto count = [](size_t number, std::string_view thing) {
@@ -31,6 +31,9 @@ void compile_model(const CompileOptions& options) {
   } else {
     fmt::print("policies of {} for {} with {}\n", count(model.policies.size(), "workload"),
                model.soc_version, model.instruction_set);
+  }
+  if (const std::string bank = bank_text(policies.get()); !bank.empty()) {
+    fmt::print("{}\n", bank);
   }
 }
 

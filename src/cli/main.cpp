@@ -10,15 +10,12 @@ namespace {
 
 constexpr int kBadUse = 2;  // a bad option or a bad file
 
-constexpr const char* kExamples = R"(Runs deep-learning models on the processor at hand.
+constexpr const char* kExamples = R"(Tunes and runs deep-learning models on the processor at hand.
 
 Examples:
-  aoe run model.onnx                            run on random inputs
-  aoe run model.onnx --input in.npz --output out.npz
-  aoe run model.onnx --input_shape "x:1,3,224,224"
-  aoe compile model.onnx -o model.om            a file that loads faster
-  aoe bench model.onnx --profile                measure it, step by step
-  aoe kernel @workload.txt --time               look at what one workload becomes
+  aoe --model=model.onnx --job_type=2     tune its operators for this machine
+  aoe run model.onnx --input in.npz       run it; --output keeps the results
+  aoe bench model.onnx --profile          measure it, step by step
 )";
 
 int complain(std::string_view message) {
@@ -30,18 +27,21 @@ int complain(std::string_view message) {
 
 int main(int argc, char** argv) {
   CLI::App app(kExamples, "aoe");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.set_version_flag("--version", AOE_VERSION);
   aoe::add_run_command(app);
   aoe::add_compile_command(app);
   aoe::add_bench_command(app);
+  aoe::add_bank_command(app);
   aoe::add_devices_command(app);
   aoe::add_kernel_command(app);
   aoe::add_worker_command(app);
+  int exit_code = 0;
+  aoe::add_tune_options(app, exit_code);
   try {
     app.parse(argc, argv);
     const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    return written ? 0 : complain("what it prints cannot be written");
+    return written ? exit_code : complain("what it prints cannot be written");
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

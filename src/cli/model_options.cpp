@@ -1,10 +1,13 @@
 #include "cli/model_options.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <filesystem>
 
 #include "base/error.h"
+#include "cli/words.h"
 
 namespace aoe {
 
@@ -31,6 +34,17 @@ std::map<std::string, Shape> parse_shapes(const std::string& text) {
     }
   }
   return shapes;
+}
+
+std::string bank_text(const StoredPolicies* policies) {
+  if (policies == nullptr || policies->banks().empty()) return "";
+  const PolicyCounts counts = policies->counts();
+  std::vector<std::string> files;
+  for (const auto& file : policies->banks()) files.push_back(fmt::format("'{}'", file.string()));
+  const Target& target = policies->target();
+  return fmt::format("{} of {} by policies for {} with {} from bank {}", counts.from_bank,
+                     count_text(counts.workloads, "workload"), count_text(target.threads, "thread"),
+                     target.instruction_set, fmt::join(files, " and "));
 }
 
 void check_output(const std::string& output, const std::string& model) {

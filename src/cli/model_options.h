@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/shape.h"
+#include "runtime/stored_policies.h"
 
 namespace aoe {
 
@@ -11,6 +12,9 @@ namespace aoe {
 
 // "a:1,3,224,224;b:2"
 std::map<std::string, Shape> parse_shapes(const std::string& text);
+
+// "12 of 28 workloads by policies from bank '/home/…/op.db'"; nothing where there is no bank.
+std::string bank_text(const StoredPolicies* policies);
 
 // Before any work: whether a file can be written there without harm.
 void check_output(const std::string& output, const std::string& model);

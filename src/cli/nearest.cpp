@@ -26,15 +26,14 @@ std::string unknown_argument(const CLI::App& app) {
   const std::string& argument = unknown.empty() ? std::string("?") : unknown.front();
   const std::string word = argument.substr(0, argument.find('='));
   std::vector<std::string> known;
-  const auto collect = [&](const CLI::App& command) {
-    for (const CLI::Option* option : command.get_options()) {
-      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    }
-  };
-  collect(app);
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    known.push_back(command->get_name());
-    if (app.got_subcommand(command)) collect(*command);
+  // What the innermost command knows: it is the one that did not know the argument.
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const CLI::App* inner : command->get_subcommands(nullptr)) {
+    known.push_back(inner->get_name());
   }
   std::string nearest;
   size_t best = std::string::npos;

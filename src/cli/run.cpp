@@ -51,6 +51,9 @@ void run_loaded(const LoadedModel& model, const RunOptions& options) {
             to_string(results[i].type()));
     arrays[name] = results[i].tensor();
   }
+  if (const std::string bank = bank_text(model.policies().get()); !bank.empty()) {
+    fmt::print("{}\n", bank);
+  }
   if (!options.output) return;
   write_npz(*options.output, arrays);
   fmt::print("written to {}\n", *options.output);

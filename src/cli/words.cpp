@@ -20,7 +20,10 @@ std::string share_text(double rate, double roof) {
 }
 
 std::string count_text(int64_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+  if (count == 1) return fmt::format("1 {}", thing);
+  if (thing.ends_with('y'))
+    return fmt::format("{} {}ies", count, thing.substr(0, thing.size() - 1));
+  return fmt::format("{} {}s", count, thing);
 }
 
 }  // namespace aoe

@@ -15,7 +15,7 @@ std::string duration_text(double ns);
 // How much of what the machine was seen to do: " (93 % of 118)"; nothing where that is not known.
 std::string share_text(double rate, double roof);
 
-// "1 thread", "2 threads"
+// "1 thread", "2 threads", "2 policies"
 std::string count_text(int64_t count, std::string_view thing);
 
 }  // namespace aoe

@@ -70,6 +70,13 @@ void Executable::compile_steps() {
       if (--readers[static_cast<size_t>(id)] == 0) graph_.value(id).constant = {};
     }
   };
+  if (engine_.policies) {
+    std::vector<const Workload*> workloads;
+    for (const PlanStep& step : plan_.steps) {
+      if (step.kind == Kind::workload) workloads.push_back(&step.task.workload);
+    }
+    engine_.policies->look_up(workloads);
+  }
   parallel_for(static_cast<int64_t>(steps_.size()), 1, engine_.threads,
                [&](int64_t first, int64_t last, int) {
                  for (int64_t i = first; i < last; ++i) compile_step(static_cast<size_t>(i));
@@ -120,6 +127,12 @@ std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const {
     if (step.kernel) kernels.push_back(step.kernel);
   }
   return kernels;
+}
+
+std::vector<StepSeen> Executable::steps() const {
+  std::vector<StepSeen> steps;
+  for (size_t i = 0; i < steps_.size(); ++i) steps.push_back(seen(i));
+  return steps;
 }
 
 // Arenas begin with the pointers that a kernel is given, its inputs and its outputs.

@@ -39,28 +39,37 @@ Engine engine_of(const LoadOptions& options) {
   return engine;
 }
 
-std::string widest_set(const Device& device) {
-  return device.instruction_sets.empty() ? "" : std::string(name(device.instruction_sets.back()));
+// The policies that came with a model, if they are for the machine at hand.
+std::map<uint64_t, std::string> policies_for(const Target& target, OmModel& model,
+                                             const std::string& place) {
+  if (model.policies.empty()) return {};
+  if (model.soc_version != target.soc_version || model.instruction_set != target.instruction_set) {
+    notice(fmt::format(
+        "{} was made for {} with {}, this is {} with {}: the bank's or default policies are used",
+        place, model.soc_version, model.instruction_set, target.soc_version,
+        target.instruction_set));
+    return {};
+  }
+  return std::move(model.policies);
 }
 
-// The policies that came with a model, if they are for the machine at hand.
-std::shared_ptr<const StoredPolicies> policies_of(OmModel& model, const Engine& engine,
-                                                  const std::string& place) {
-  if (!engine.device || model.policies.empty()) return nullptr;
-  const std::string soc_version = engine.device->soc_version();
-  const std::string set = widest_set(*engine.device);
-  if (model.soc_version != soc_version || model.instruction_set != set) {
-    notice(fmt::format("{} was made for {} with {}, this is {} with {}: default policies are used",
-                       place, model.soc_version, model.instruction_set, soc_version, set));
-    return nullptr;
-  }
-  return std::make_shared<const StoredPolicies>(std::move(model.policies));
+// Nothing where there are none.
+std::shared_ptr<const StoredPolicies> stored_policies(OmModel& model, const Engine& engine,
+                                                      const std::string& place) {
+  if (!engine.device) return nullptr;
+  const Target target = target_of(*engine.device, engine.threads);
+  std::map<uint64_t, std::string> with_model = policies_for(target, model, place);
+  const bool none = with_model.empty();
+  auto stored = std::make_shared<const StoredPolicies>(operator_banks(target.soc_version), target,
+                                                       std::move(with_model));
+  return none && stored->banks().empty() ? nullptr : stored;
 }
 
 void store_policies(const Executable& executable, const Engine& engine, OmModel& stored) {
   if (!engine.device) return;
-  stored.soc_version = engine.device->soc_version();
-  stored.instruction_set = widest_set(*engine.device);
+  const Target target = target_of(*engine.device, engine.threads);
+  stored.soc_version = target.soc_version;
+  stored.instruction_set = target.instruction_set;
   for (const auto& kernel : executable.kernels()) {
     std::string& text = stored.policies[key_of(kernel->workload())];
     if (text.empty()) text = to_string(kernel->policy(), kernel->workload());
@@ -185,10 +194,11 @@ LoadedModel LoadedModel::from_file(const std::filesystem::path& file, const Load
   return made_of([&] { return model_in(file); }, options, place_of(file));
 }
 
-OmModel LoadedModel::compiled(const std::filesystem::path& file, const LoadOptions& options) {
-  OmModel stored;
-  made_of([&] { return model_in(file); }, options, place_of(file), &stored);
-  return stored;
+CompiledModel LoadedModel::compiled(const std::filesystem::path& file, const LoadOptions& options) {
+  CompiledModel compiled;
+  compiled.policies =
+      made_of([&] { return model_in(file); }, options, place_of(file), &compiled.model).policies();
+  return compiled;
 }
 
 LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const LoadOptions& options) {
@@ -203,7 +213,7 @@ LoadedModel LoadedModel::made_of(const std::function<OmModel()>& load, const Loa
   try {
     OmModel model = load();
     Engine engine = engine_of(options);
-    engine.policies = policies_of(model, engine, place);
+    engine.policies = stored_policies(model, engine, place);
     fix_shapes(model.graph, options.input_shapes);
     return LoadedModel(std::move(model.graph), engine, stored);
   } catch (const Error& error) {
@@ -211,7 +221,8 @@ LoadedModel LoadedModel::made_of(const std::function<OmModel()>& load, const Loa
   }
 }
 
-LoadedModel::LoadedModel(Graph graph, const Engine& engine, OmModel* stored) {
+LoadedModel::LoadedModel(Graph graph, const Engine& engine, OmModel* stored)
+    : policies_(engine.policies) {
   for (const int id : graph.inputs) inputs_.push_back(input_port(graph.value(id)));
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     outputs_.push_back(output_port(graph.value(graph.outputs[i]), graph.output_names[i]));

@@ -33,6 +33,13 @@ struct LoadOptions {
   bool keep_weights = false;  // as Engine has it
 };
 
+// A model as an .om file is to hold it, and the policies that it was compiled by, as
+// LoadedModel::policies().
+struct CompiledModel {
+  OmModel model;
+  std::shared_ptr<const StoredPolicies> policies;
+};
+
 // A model ready to run, on any number of threads at once. It comes from an ONNX or an .om file: the
 // first bytes tell which. Where symbolic dimensions are left open, each new combination of input
 // shapes is prepared when it first comes.
@@ -60,9 +67,15 @@ class LoadedModel {
   // on what the elements are.
   std::vector<ValueType> output_types(std::span<const TensorView> inputs) const;
 
+  // Where its kernels' policies have come from so far; null where there is neither a bank nor an
+  // .om file with policies, so that all are the default's.
+  const std::shared_ptr<const StoredPolicies>& policies() const { return policies_; }
+  // What it runs on inputs whose types are all fixed; null where they are not.
+  const std::shared_ptr<const Executable>& executable() const { return only_; }
+
   // The model of a file as an .om file is to hold it: simplified, and if all shapes are fixed with
   // the policies of its kernels. It is loaded for that, so what is wrong with it shows.
-  static OmModel compiled(const std::filesystem::path& file, const LoadOptions& options);
+  static CompiledModel compiled(const std::filesystem::path& file, const LoadOptions& options);
 
  private:
   // `place` names the model in messages. If `stored` is there, it is made the model as compiled().
@@ -77,6 +90,7 @@ class LoadedModel {
   std::vector<Port> outputs_;
   std::shared_ptr<const Executable> only_;  // where the inputs' types are all fixed
   std::shared_ptr<GraphRunner> runner_;     // where they are not
+  std::shared_ptr<const StoredPolicies> policies_;
 };
 
 }  // namespace aoe

@@ -1,29 +1,135 @@
 #include "runtime/stored_policies.h"
 
+#include "base/error.h"
 #include "base/notice.h"
 #include "policy/policy_text.h"
 
 namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> those_there(const BankPlaces& places) {
+  std::error_code error;
+  if (places.variable == "TUNE_BANK_PATH" && !fs::is_directory(places.root, error)) {
+    notice(fmt::format("TUNE_BANK_PATH is '{}', which is no folder: no bank of yours is used",
+                       places.root.string()));
+  }
+  std::vector<fs::path> files;
+  for (const fs::path& file : {places.custom, places.builtin}) {
+    if (!file.empty() && fs::exists(file, error)) files.push_back(file);
+  }
+  return files;
+}
+
+}  // namespace
+
+Target target_of(const Device& device, int threads) {
+  const auto& sets = device.instruction_sets;
+  return {device.soc_version(), sets.empty() ? "" : std::string(name(sets.back())), threads};
+}
+
+StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
+                               std::map<uint64_t, std::string> of_model)
+    : banks_(those_there(banks)), target_(std::move(target)), of_model_(std::move(of_model)) {}
+
+void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) const {
+  if (banks_.empty()) return;
+  const std::lock_guard reading(reading_);
+  std::vector<std::string> missing;
+  for (const Workload* workload : workloads) {
+    std::string text = to_string(*workload);
+    const std::lock_guard lock(mutex_);
+    if (found_.emplace(text, std::nullopt).second) missing.push_back(std::move(text));
+  }
+  for (const fs::path& file : banks_) {
+    if (missing.empty()) return;
+    // Opened and closed: a process that loads models may fork, and an open file must not.
+    std::vector<Found> found;
+    try {
+      const std::optional<Bank> bank = Bank::for_reading(file);
+      if (!bank) continue;
+      require(bank->soc_version() == target_.soc_version, "bank '{}' is for {}, this is {}",
+              file.string(), bank->soc_version(), target_.soc_version);
+      found = bank->find(missing, target_);
+    } catch (const Error& error) {
+      warn(fmt::format("{}: it is not used", error.what()));
+      continue;
+    }
+    std::vector<std::string> still_missing;
+    for (size_t i = 0; i < missing.size(); ++i) {
+      for (const std::string& problem : found[i].problems) warn(problem + ": it is not used");
+      if (found[i].entry) {
+        const std::lock_guard lock(mutex_);
+        found_[missing[i]] = found[i].entry->policy;
+      } else {
+        still_missing.push_back(missing[i]);
+      }
+    }
+    missing = std::move(still_missing);
+  }
+}
+
+std::optional<std::string> StoredPolicies::from_bank(const Workload& workload) const {
+  if (banks_.empty()) return std::nullopt;
+  look_up({&workload});
+  const std::lock_guard lock(mutex_);
+  return found_[to_string(workload)];
+}
 
 std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workload> workload,
                                                      const Device& device,
                                                      std::vector<Tensor> weights) const {
-  const auto found = texts_.find(key_of(*workload));
-  if (found != texts_.end()) {
-    try {
-      const Policy policy = parse_policy(found->second, *workload);
-      return std::make_shared<const Kernel>(workload, policy, device, weights);
-    } catch (const Error& error) {
-      const std::lock_guard lock(mutex_);
-      if (refused_.insert(found->first).second) {
-        notice(
-            fmt::format("workload {:016x} runs by the default policy, since the stored one is "
-                        "not valid: {}",
-                        found->first, error.what()));
-      }
+  if (const auto text = from_bank(*workload)) {
+    if (auto kernel = kernel_by(*text, Origin::bank, workload, device, weights)) return kernel;
+  }
+  if (const auto with_model = of_model_.find(key_of(*workload)); with_model != of_model_.end()) {
+    if (auto kernel = kernel_by(with_model->second, Origin::model, workload, device, weights)) {
+      return kernel;
     }
   }
+  {
+    const std::lock_guard lock(mutex_);
+    origins_[key_of(*workload)] = Origin::none;
+  }
   return std::make_shared<const Kernel>(std::move(workload), device, std::move(weights));
+}
+
+// Nothing, with a word about it, if the text is not valid.
+std::shared_ptr<const Kernel> StoredPolicies::kernel_by(
+    const std::string& text, Origin origin, const std::shared_ptr<const Workload>& workload,
+    const Device& device, const std::vector<Tensor>& weights) const {
+  const uint64_t key = key_of(*workload);
+  try {
+    auto kernel =
+        std::make_shared<const Kernel>(workload, parse_policy(text, *workload), device, weights);
+    const std::lock_guard lock(mutex_);
+    origins_[key] = origin;
+    return kernel;
+  } catch (const Error& error) {
+    warn(origin == Origin::bank
+             ? fmt::format("workload {:016x}: the bank's policy is not valid, and not used: {}",
+                           key, error.what())
+             : fmt::format("workload {:016x} runs by the default policy, since the one in the "
+                           "model's file is not valid: {}",
+                           key, error.what()));
+    return nullptr;
+  }
+}
+
+PolicyCounts StoredPolicies::counts() const {
+  const std::lock_guard lock(mutex_);
+  PolicyCounts counts{.workloads = static_cast<int>(origins_.size())};
+  for (const auto& [key, origin] : origins_) {
+    counts.from_bank += origin == Origin::bank ? 1 : 0;
+    counts.from_model += origin == Origin::model ? 1 : 0;
+  }
+  return counts;
+}
+
+void StoredPolicies::warn(const std::string& line) const {
+  const std::lock_guard lock(mutex_);
+  if (warned_.insert(line).second) notice(line);
 }
 
 }  // namespace aoe

@@ -8,7 +8,7 @@
 int main() {
   for (std::string path; std::getline(std::cin, path);) {
     try {
-      aoe::write_om(path + ".om", aoe::LoadedModel::compiled(path, {}));
+      aoe::write_om(path + ".om", aoe::LoadedModel::compiled(path, {}).model);
       std::cout << std::endl;
     } catch (const aoe::Error& error) {
       std::cout << error.what() << std::endl;

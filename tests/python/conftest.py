@@ -10,6 +10,10 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
 # What kernels the user has kept must not matter, nor be added to.
 os.environ["XDG_CACHE_HOME"] = str(ROOT / "build" / "test-cache")
+# Nor what the user has tuned.
+os.environ |= {"ASCEND_CACHE_PATH": "/dev/null", "AOE_BUILTIN": "off"}
+for name in ("TUNE_BANK_PATH", "ASCEND_WORK_PATH", "AOE_CONFIG", "XDG_CONFIG_HOME"):
+    os.environ.pop(name, None)
 
 
 def pytest_terminal_summary(terminalreporter):

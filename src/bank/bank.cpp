@@ -1,0 +1,266 @@
+#include "bank/bank.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kApplication = 0x616f6562;  // "aoeb", by which `file` and others know a bank
+constexpr int64_t kSchemaVersion = 1;         // of the tables
+constexpr int64_t kFormat = 1;                // of what the fields of an entry say
+
+// Loading a model is not to wait long for a bank; whoever has tuned for minutes waits longer.
+constexpr int kReadBusyMs = 1000;
+constexpr int kWriteBusyMs = 30000;
+
+constexpr std::string_view kSchema = R"(
+CREATE TABLE bank (soc_version TEXT NOT NULL);
+CREATE TABLE policies (
+  id INTEGER PRIMARY KEY,
+  format INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  workload TEXT NOT NULL,
+  soc_version TEXT NOT NULL,
+  instruction_set TEXT NOT NULL,
+  threads INTEGER NOT NULL,
+  policy TEXT NOT NULL,
+  before_ns REAL NOT NULL,
+  after_ns REAL NOT NULL,
+  speedup_low REAL NOT NULL,
+  speedup_high REAL NOT NULL,
+  noise_floor REAL NOT NULL,
+  samples INTEGER NOT NULL,
+  evidence TEXT NOT NULL,
+  processor TEXT NOT NULL,
+  product_version TEXT NOT NULL,
+  date TEXT NOT NULL,
+  effort TEXT NOT NULL,
+  checksum TEXT NOT NULL
+);
+CREATE INDEX policies_by_key ON policies (key);
+)";
+
+// In the order of the table.
+constexpr std::string_view kSelect =
+    "SELECT id, format, key, workload, soc_version, instruction_set, threads, policy, before_ns, "
+    "after_ns, speedup_low, speedup_high, noise_floor, samples, evidence, processor, "
+    "product_version, date, effort, checksum FROM policies";
+
+std::string checksum_text(const BankEntry& entry) {
+  return fmt::format("{:016x}", checksum_of(entry));
+}
+
+bool is_empty(const Database& database) {
+  return database.integer("SELECT count(*) FROM sqlite_schema") == 0;
+}
+
+// The processor that a bank is for.
+std::string checked(const Database& database) {
+  const std::string file = database.file().string();
+  require(database.integer("PRAGMA application_id") == kApplication, "'{}' is not a bank", file);
+  const int64_t version = database.integer("PRAGMA user_version");
+  require(version <= kSchemaVersion,
+          "bank '{}' was made by a newer version: its tables have version {}, {} is known here",
+          file, version, kSchemaVersion);
+  return database.text("SELECT soc_version FROM bank");
+}
+
+// A rollback journal, also where another tool had set a write-ahead log, and no mapped memory:
+// both alternatives fail on network file systems, and the log would have readers create files.
+void set_up(Database& database) {
+  database.text("PRAGMA journal_mode = DELETE");
+  database.run("PRAGMA mmap_size = 0");
+  database.run("PRAGMA synchronous = EXTRA");
+}
+
+void create_tables(Database& database, const std::string& soc_version) {
+  Transaction transaction(database);
+  // Another process may have been first.
+  if (is_empty(database)) {
+    database.run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication,
+                             kSchemaVersion));
+    database.run(kSchema);
+    database.prepare("INSERT INTO bank VALUES (?)").bind(soc_version).run();
+  }
+  transaction.commit();
+}
+
+void make_folders(const fs::path& file) {
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  require(!error && fs::is_directory(file.parent_path()),
+          "bank '{}': its folder cannot be made: {}; TUNE_BANK_PATH names another place for banks",
+          file.string(), error.message());
+}
+
+void bind_fields(Statement& statement, const BankEntry& entry) {
+  statement.bind(kFormat)
+      .bind(key_text(entry.workload))
+      .bind(entry.workload)
+      .bind(entry.target.soc_version)
+      .bind(entry.target.instruction_set)
+      .bind(int64_t{entry.target.threads})
+      .bind(entry.policy)
+      .bind(entry.before_ns)
+      .bind(entry.after_ns)
+      .bind(entry.speedup_low)
+      .bind(entry.speedup_high)
+      .bind(entry.noise_floor)
+      .bind(entry.samples)
+      .bind(evidence_text(entry.evidence))
+      .bind(entry.processor)
+      .bind(entry.product_version)
+      .bind(entry.date)
+      .bind(entry.effort)
+      .bind(checksum_text(entry));
+}
+
+}  // namespace
+
+std::string key_text(const std::string& workload) {
+  return fmt::format("{:016x}", stable_hash(workload));
+}
+
+std::optional<Bank> Bank::for_reading(const fs::path& file) {
+  std::error_code error;
+  if (!fs::exists(file, error)) return std::nullopt;
+  // A writer that was killed leaves its journal; only who may write can undo what it had begun.
+  fs::path journal = file;
+  journal += "-journal";
+  const bool undo = fs::exists(journal, error) && access(file.c_str(), W_OK) == 0;
+  auto database = std::make_unique<Database>(
+      file, undo ? Database::Access::write : Database::Access::read, kReadBusyMs);
+  if (is_empty(*database)) return std::nullopt;
+  std::string soc_version = checked(*database);
+  return Bank(std::move(database), std::move(soc_version));
+}
+
+Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
+  make_folders(file);
+  auto database = std::make_unique<Database>(file, Database::Access::create, kWriteBusyMs);
+  const bool fresh = is_empty(*database);
+  // Before anything is changed: it may be somebody else's file.
+  if (!fresh) checked(*database);
+  set_up(*database);
+  if (fresh) create_tables(*database, soc_version);
+  const std::string found = checked(*database);
+  require(found == soc_version, "bank '{}' is for {}, this is {}", file.string(), found,
+          soc_version);
+  // Shows now, and not after hours of tuning, that it cannot be written to.
+  Transaction(*database).commit();
+  return {std::move(database), soc_version};
+}
+
+StoredEntry Bank::stored(const Statement& row) const {
+  using State = StoredEntry::State;
+  StoredEntry stored{.id = row.integer(0)};
+  BankEntry& entry = stored.entry;
+  entry.workload = row.text(3);
+  entry.target = {row.text(4), row.text(5), static_cast<int>(row.integer(6))};
+  entry.policy = row.text(7);
+  entry.before_ns = row.real(8);
+  entry.after_ns = row.real(9);
+  entry.speedup_low = row.real(10);
+  entry.speedup_high = row.real(11);
+  entry.noise_floor = row.real(12);
+  entry.samples = row.integer(13);
+  entry.evidence = evidence_of(row.text(14));
+  entry.processor = row.text(15);
+  entry.product_version = row.text(16);
+  entry.date = row.text(17);
+  entry.effort = row.text(18);
+  const std::string key = row.text(2);
+  const auto is = [&](State state, std::string_view what) {
+    stored.state = state;
+    stored.problem =
+        fmt::format("bank '{}', entry {} (workload {}): {}", file().string(), stored.id, key, what);
+  };
+  if (row.integer(1) > kFormat) {
+    is(State::newer, "it was made by a newer version");
+  } else if (key != key_text(entry.workload) || row.text(19) != checksum_text(entry)) {
+    is(State::damaged, "it is damaged: its checksum does not fit");
+  } else if (entry.target.soc_version != soc_version_) {
+    is(State::foreign, fmt::format("it is for {}", entry.target.soc_version));
+  }
+  return stored;
+}
+
+Found Bank::find(Statement& select, const std::string& workload, const Target& target,
+                 int64_t* id) const {
+  Found found;
+  select.reset();
+  select.bind(key_text(workload));
+  while (select.step()) {
+    StoredEntry entry = stored(select);
+    // Damage may be anywhere, so what is damaged cannot be told to be for something else.
+    if (entry.state != StoredEntry::State::good) {
+      found.problems.push_back(std::move(entry.problem));
+    } else if (entry.entry.workload == workload && entry.entry.target == target) {
+      if (id != nullptr) *id = entry.id;
+      found.entry = std::move(entry.entry);
+    }
+  }
+  return found;
+}
+
+std::vector<Found> Bank::find(const std::vector<std::string>& workloads,
+                              const Target& target) const {
+  std::vector<Found> found;
+  Statement select = database_->prepare(fmt::format("{} WHERE key = ? ORDER BY id", kSelect));
+  const ReadTransaction all_as_of_now(*database_);
+  for (const std::string& workload : workloads) found.push_back(find(select, workload, target));
+  return found;
+}
+
+std::vector<StoredEntry> Bank::entries() const {
+  std::vector<StoredEntry> entries;
+  Statement select = database_->prepare(fmt::format("{} ORDER BY id", kSelect));
+  while (select.step()) entries.push_back(stored(select));
+  return entries;
+}
+
+bool Bank::put(const BankEntry& entry, const std::optional<std::string>& incumbent) {
+  require(entry.target.soc_version == soc_version_, "bank '{}' is for {}, the policy for {}",
+          file().string(), soc_version_, entry.target.soc_version);
+  // SQLite would make NULL of NaN.
+  assert(!std::isnan(entry.before_ns + entry.after_ns + entry.speedup_low + entry.speedup_high +
+                     entry.noise_floor));
+  Transaction transaction(*database_);
+  int64_t id = 0;
+  {
+    Statement select = database_->prepare(fmt::format("{} WHERE key = ? ORDER BY id", kSelect));
+    const Found found = find(select, entry.workload, entry.target, &id);
+    if (found.entry && found.entry->policy != incumbent) return false;
+  }
+  if (id == 0) {
+    Statement insert = database_->prepare(
+        "INSERT INTO policies (format, key, workload, soc_version, instruction_set, threads, "
+        "policy, before_ns, after_ns, speedup_low, speedup_high, noise_floor, samples, evidence, "
+        "processor, product_version, date, effort, checksum) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    bind_fields(insert, entry);
+    insert.run();
+  } else {
+    Statement update = database_->prepare(
+        "UPDATE policies SET format = ?, key = ?, workload = ?, soc_version = ?, "
+        "instruction_set = ?, threads = ?, policy = ?, before_ns = ?, after_ns = ?, "
+        "speedup_low = ?, speedup_high = ?, noise_floor = ?, samples = ?, evidence = ?, "
+        "processor = ?, product_version = ?, date = ?, effort = ?, checksum = ? WHERE id = ?");
+    bind_fields(update, entry);
+    update.bind(id);
+    update.run();
+  }
+  transaction.commit();
+  return true;
+}
+
+}  // namespace aoe

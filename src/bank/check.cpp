@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <set>
+#include <tuple>
+
+#include "bank/bank.h"
+#include "base/error.h"
+#include "expr/parse.h"
+#include "policy/policy_text.h"
+
+namespace aoe {
+namespace {
+
+// What is wrong with what an entry says; nothing if it is sound.
+std::string fault_of(const BankEntry& entry) {
+  bool has_hidden_contents = false;
+  try {
+    const Workload workload = parse_workload(entry.workload, [&](uint64_t hash) -> Tensor {
+      has_hidden_contents = true;
+      fail("the contents of {:016x} are not known", hash);
+    });
+    parse_policy(entry.policy, workload);
+  } catch (const Error& error) {
+    // Only the model has such contents, and without them nothing more can be said.
+    return has_hidden_contents ? "" : error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> problems_of(const Bank& bank) {
+  std::vector<std::string> problems;
+  const std::string place = fmt::format("bank '{}'", bank.file().string());
+  Statement check = bank.database_->prepare("PRAGMA integrity_check");
+  while (check.step()) {
+    if (check.text(0) != "ok") problems.push_back(fmt::format("{}: {}", place, check.text(0)));
+  }
+  if (!problems.empty()) return problems;
+  std::set<std::tuple<std::string, std::string, int>> seen;
+  for (const StoredEntry& stored : bank.entries()) {
+    const BankEntry& entry = stored.entry;
+    if (stored.state == StoredEntry::State::damaged) problems.push_back(stored.problem);
+    if (stored.state != StoredEntry::State::good) continue;
+    const auto note = [&](std::string_view what) {
+      problems.push_back(fmt::format("{}, entry {} (workload {}): {}", place, stored.id,
+                                     key_text(entry.workload), what));
+    };
+    if (const std::string fault = fault_of(entry); !fault.empty()) note(fault);
+    const auto& [soc_version, instruction_set, threads] = entry.target;
+    if (!seen.emplace(entry.workload, instruction_set, threads).second) {
+      note("there is another entry for the same");
+    }
+  }
+  return problems;
+}
+
+}  // namespace aoe

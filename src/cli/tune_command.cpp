@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/error.h"
+#include "base/notice.h"
+#include "cli/commands.h"
+#include "cli/model_options.h"
+#include "device/device.h"
+#include "report/result_file.h"
+#include "tune/preconditions.h"
+#include "tune/settings.h"
+#include "tune/tune.h"
+
+namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The vendor's options whose work is not built.
+struct NotBuilt {
+  const char* name;
+  const char* what;
+};
+constexpr NotBuilt kNotBuilt[] = {
+    {"--model_path", "tuning all models of a folder"},
+    {"-w,--weight", "reading Caffe models"},
+    {"--singleop", "tuning single operators"},
+    {"--dynamic_batch_size", "tuning for several batch sizes"},
+    {"--dynamic_image_size", "tuning for several image sizes"},
+    {"--dynamic_dims", "tuning for several shapes"},
+    {"--auto_tune_mode", "the choice between RL and GA"},
+    {"--out_nodes", "cutting the graph"},
+    {"--output_type", "changing the type of outputs"},
+    {"--tune_ops_file", "tuning some operators only"},
+    {"--Fop_format", "tuning layouts"},
+    {"--ip", "tuning on another machine"},
+    {"--port", "tuning on another machine"},
+};
+
+// Options that change nothing on a processor like this one.
+struct NoMeaning {
+  const char* name;
+  const char* why;
+};
+constexpr NoMeaning kNoMeaning[] = {
+    {"--host_env_os", "the .om file runs on every system"},
+    {"--host_env_cpu", "the .om file runs on every processor"},
+    {"--input_format", "an ONNX model says itself how its inputs lie"},
+};
+
+// As given; what is empty is not.
+struct CommandLine {
+  std::string job_type;
+  std::string model;
+  std::string framework;
+  std::string input_shape;
+  std::string output;
+  std::string reload;
+  std::string budget;
+  std::string level = "O2";
+  std::string aicore_num;
+  std::string device = "0";
+  std::string soc_version;
+  std::string precision_mode;
+  std::string progress_bar = "on";
+  std::string log = "warning";
+  bool deeper = false;
+  bool uneven_splits = false;
+  std::vector<CLI::Option*> not_built;
+  std::vector<CLI::Option*> no_meaning;
+  CLI::Option* reload_option = nullptr;
+};
+
+LogLevel log_level(const std::string& name) {
+  const std::map<std::string, LogLevel> levels{{"null", LogLevel::null},
+                                               {"error", LogLevel::error},
+                                               {"warning", LogLevel::warning},
+                                               {"info", LogLevel::info},
+                                               {"debug", LogLevel::debug}};
+  return levels.at(name);
+}
+
+std::string name_of(const CLI::Option& option) { return "--" + option.get_lnames().front(); }
+
+void check_job(const CommandLine& line) {
+  require(!line.job_type.empty(), "--job_type is missing; 2 tunes operators; see aoe --help");
+  require(line.job_type == "1" || line.job_type == "2",
+          "--job_type is '{}'; 1 (subgraphs) or 2 (operators) is expected", line.job_type);
+  for (size_t i = 0; i < std::size(kNotBuilt); ++i) {
+    require(line.not_built[i]->count() == 0, "{}: {} is not built yet", name_of(*line.not_built[i]),
+            kNotBuilt[i].what);
+  }
+  require(line.job_type == "2", "--job_type=1: tuning of subgraphs is not built yet");
+  require(!line.uneven_splits, "--Fnonhomo_split is for subgraphs (--job_type=1) only");
+  require(line.precision_mode.empty() || line.precision_mode == "must_keep_origin_dtype",
+          "--precision_mode={}: lower precision is not built yet; must_keep_origin_dtype is",
+          line.precision_mode);
+  for (size_t i = 0; i < std::size(kNoMeaning); ++i) {
+    if (line.no_meaning[i]->count() == 0) continue;
+    notice(
+        fmt::format("{} has no meaning here: {}", name_of(*line.no_meaning[i]), kNoMeaning[i].why));
+  }
+}
+
+void check_model(const CommandLine& line) {
+  require(!line.model.empty(), "--model is missing: the file of the model to tune");
+  const std::map<std::string, std::string> frameworks{
+      {"0", "Caffe"}, {"1", "MindSpore"}, {"3", "TensorFlow"}, {"5", "ONNX"}};
+  const std::map<std::string, std::string> of_suffix{
+      {".onnx", "5"}, {".pb", "3"}, {".prototxt", "0"}, {".air", "1"}, {".mindir", "1"}};
+  std::string framework = line.framework;
+  if (framework.empty()) {
+    const auto known = of_suffix.find(fs::path(line.model).extension().string());
+    require(known != of_suffix.end(),
+            "--model '{}': its suffix does not tell what it is; --framework=5 says ONNX",
+            line.model);
+    framework = known->second;
+  }
+  const auto known = frameworks.find(framework);
+  require(known != frameworks.end(),
+          "--framework is '{}'; 0 (Caffe), 1 (MindSpore), 3 (TensorFlow) or 5 (ONNX) is expected",
+          framework);
+  require(framework == "5", "--framework={}: reading {} models is not built yet; 5 (ONNX) is",
+          framework, known->second);
+}
+
+TuneOptions options_of(const CommandLine& line) {
+  check_job(line);
+  check_model(line);
+  const std::string soc_version = host_device().soc_version();
+  require(line.soc_version.empty() || line.soc_version == soc_version,
+          "--soc_version is {}, but this machine is {}: models are tuned where they run",
+          line.soc_version, soc_version);
+  number_within(line.device, 0, 0, "--device");
+  TuneOptions options;
+  read_settings(process_environment, options);
+  options.banks = operator_banks(soc_version);
+  options.model = line.model;
+  options.input_shapes = parse_shapes(line.input_shape);
+  if (!line.output.empty()) {
+    options.output = line.output.ends_with(".om") ? line.output : line.output + ".om";
+    check_output(options.output, line.model);
+  }
+  if (line.reload_option->count() > 0) options.reload = line.reload;
+  if (!line.budget.empty()) options.budget_s = parse_budget(line.budget);
+  options.effort = line.level == "O1" ? Effort::high : Effort::normal;
+  options.deeper = line.deeper;
+  if (!line.aicore_num.empty()) {
+    options.threads = number_within(line.aicore_num, 1, 1024, "--aicore_num");
+  }
+  options.progress_bar = line.progress_bar == "on";
+  options.log = log_level(line.log);
+  return options;
+}
+
+// All that stands in the way ends the job; advice does not.
+void tell(const std::vector<Finding>& findings, LogLevel log) {
+  std::string obstacles;
+  for (const auto& [obstacle, text] : findings) {
+    if (obstacle) obstacles += (obstacles.empty() ? "" : "\naoe: ") + text;
+  }
+  require(obstacles.empty(), "{}", obstacles);
+  for (const Finding& advice : findings) {
+    if (log >= LogLevel::warning) notice(advice.text);
+  }
+}
+
+int run_job(const CommandLine& line) {
+  TuneOptions options = options_of(line);
+  const Surroundings found = surroundings_of(options);
+  options = resolved(std::move(options), found);
+  tell(findings(options, found), options.log);
+  const ResultFile file(options.result_path, std::chrono::system_clock::now());
+  return tune(options, [&](const TuningOutcome& outcome) { file.write(outcome); });
+}
+
+}  // namespace
+
+void add_tune_options(CLI::App& app, int& exit_code) {
+  auto line = std::make_shared<CommandLine>();
+  const std::vector<CLI::App*> commands = app.get_subcommands(nullptr);
+  constexpr const char* kShown = "Tuning";
+  constexpr const char* kHidden = "";
+  const auto shown = [&](CLI::Option* option) { return option->group(kShown); };
+  const auto hidden = [&](CLI::Option* option) { return option->group(kHidden); };
+
+  shown(app.add_option("-m,--model", line->model, "Model to tune"));
+  shown(app.add_option("-j,--job_type", line->job_type, "2: operators (1, subgraphs: not built)"));
+  shown(app.add_option("--input_shape", line->input_shape,
+                       "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\""));
+  shown(app.add_option("--output", line->output, "The tuned model; .om is appended"));
+  shown(app.add_option("--budget", line->budget, "Stop in time with the best so far: 90s, 10m"));
+  shown(app.add_option("--aicore_num", line->aicore_num, "Threads of the model; all cores"));
+  line->reload_option = shown(app.add_option("--reload", line->reload,
+                                             "Go on with a job that was "
+                                             "interrupted [its folder]"));
+  line->reload_option->expected(0, 1);
+  shown(app.add_option("--progress_bar", line->progress_bar, "on (default), off"))
+      ->check(CLI::IsMember({"on", "off"}));
+
+  hidden(app.add_option("-f,--framework", line->framework, "5: ONNX; else from the suffix"));
+  hidden(app.add_option("--tune_optimization_level", line->level, "O1: high, O2: normal effort"))
+      ->check(CLI::IsMember({"O1", "O2"}));
+  hidden(app.add_flag("--Fdeeper_opat", line->deeper, "Search deeper"));
+  hidden(app.add_flag("--Fnonhomo_split", line->uneven_splits, "Uneven splits of subgraphs"));
+  hidden(app.add_option("--precision_mode", line->precision_mode, "must_keep_origin_dtype"));
+  hidden(app.add_option("--device", line->device, "0: there is one"));
+  hidden(app.add_option("--soc_version", line->soc_version, "The machine's, as aoe devices says"));
+  hidden(app.add_option("--log", line->log, "debug, info, warning (default), error, null"))
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "null"}));
+  for (const auto& [name, what] : kNotBuilt) {
+    const std::string text = fmt::format("Not built yet: {}", what);
+    line->not_built.push_back(hidden(app.add_option(name, text)));
+    line->not_built.back()->expected(0, 1);
+  }
+  for (const auto& [name, why] : kNoMeaning) {
+    const std::string text = fmt::format("Has no meaning here: {}", why);
+    line->no_meaning.push_back(hidden(app.add_option(name, text)));
+  }
+  const std::vector<CLI::Option*> all = app.get_options([](const CLI::Option* option) {
+    return option->get_group() == kShown || option->get_group() == kHidden;
+  });
+  for (CLI::App* command : commands) {
+    for (CLI::Option* option : all) command->excludes(option);
+  }
+  app.add_flag_callback(
+      "--help-all",
+      [all] {
+        for (CLI::Option* option : all) option->group(kShown);
+        throw CLI::CallForHelp();
+      },
+      "This, with all options of tuning");
+  app.callback([line, &app, &exit_code] {
+    if (!app.get_subcommands().empty()) return;
+    const bool asked = app.count_all() > 1;
+    require(asked, "a command is expected, or --model and --job_type to tune; see aoe --help");
+    exit_code = run_job(*line);
+  });
+}
+
+}  // namespace aoe

@@ -1,0 +1,137 @@
+#include "report/result_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;  // with sorted keys, as the files have that readers know
+
+// Times are told to the nanosecond in microseconds, and to the nanosecond in milliseconds.
+double rounded(double value, double steps) { return std::round(value * steps) / steps; }
+double to_us(double ns) { return rounded(ns / 1e3, 1e3); }
+double to_ms(double ns) { return rounded(ns / 1e6, 1e6); }
+
+std::string_view mode_name(TuningMode mode) {
+  switch (mode) {
+    case TuningMode::impl: return "Impl";
+    case TuningMode::format: return "Format";
+    case TuningMode::schedule: return "Schedule";
+  }
+  return "";
+}
+
+std::string_view state_text(TuningOutcome::State state) {
+  switch (state) {
+    case TuningOutcome::State::incomplete: return "tune tuning incomplete";
+    case TuningOutcome::State::successful: return "tuning successful";
+    case TuningOutcome::State::failed: return "tuning failed";
+  }
+  return "";
+}
+
+template <typename Outcome>
+Json evidence_of(const Outcome& outcome) {
+  return {{"samples", outcome.samples},
+          {"speedup_low", outcome.speedup_low},
+          {"speedup_high", outcome.speedup_high},
+          {"noise_floor", outcome.noise_floor}};
+}
+
+Json json_of(const OperatorOutcome& tuned) {
+  Json evidence = evidence_of(tuned);
+  evidence["measurements"] = tuned.measurements;
+  evidence["policy_before"] = tuned.policy_before;
+  evidence["policy_after"] = tuned.policy_after;
+  const double before_us = to_us(tuned.before_ns);
+  const double after_us = to_us(tuned.after_ns);
+  const Json performance{{"performance_before_tune(us)", before_us},
+                         {"performance_after_tune(us)", after_us},
+                         {"performance_improvement", improvement_text(before_us, after_us)},
+                         {"update_mode", tuned.tuned == Tuned::update ? "update" : "add"}};
+  return {{"op_name", tuned.name},
+          {"op_type", tuned.types.size() == 1 ? Json(tuned.types[0]) : Json(tuned.types)},
+          {"tune_performance", {{mode_name(tuned.mode), performance}}},
+          {"evidence", evidence}};
+}
+
+Json json_of(const TunedCounts& counts) {
+  return {{"repo_add_num", counts.add},           {"repo_hit_num", counts.hit()},
+          {"repo_reserved_num", counts.reserved}, {"repo_unsatisfied_num", counts.unsatisfied},
+          {"repo_update_num", counts.update},     {"total_num", counts.total()}};
+}
+
+Json opat_of(const TuningOutcome& outcome) {
+  const bool ended = outcome.state != TuningOutcome::State::incomplete;
+  Json opat{{"opat_tuning_result", state_text(outcome.state)},
+            {"repo_modified_operators", Json::array()},
+            {"repo_summary", json_of(outcome.counts)}};
+  for (const OperatorOutcome& tuned : outcome.operators) {
+    opat["repo_modified_operators"].push_back(json_of(tuned));
+  }
+  if (outcome.baseline_ns) opat["model_baseline_performance(ms)"] = to_ms(*outcome.baseline_ns);
+  if (ended && outcome.model) {
+    const double before_ms = to_ms(outcome.model->before_ns);
+    const double after_ms = to_ms(outcome.model->after_ns);
+    opat["model_baseline_performance(ms)"] = before_ms;
+    opat["model_result_performance(ms)"] = after_ms;
+    opat["model_performance_improvement"] = improvement_text(before_ms, after_ms);
+    opat["evidence"] = evidence_of(*outcome.model);
+  }
+  if (outcome.state == TuningOutcome::State::failed) {
+    opat["tuning_failed_operators"] = outcome.failed_operators;
+  }
+  return opat;
+}
+
+// On the disk when it returns, not only on its way there.
+void write_durably(const fs::path& file, const std::string& text) {
+  File opened(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  require(opened && write_all(opened, text) && fsync(opened.get()) == 0 && opened.close(),
+          "it cannot be written: {}", std::strerror(errno));
+}
+
+}  // namespace
+
+std::string improvement_text(double before, double after) {
+  return fmt::format("{:.2f}%", 100 * (before - after) / after);
+}
+
+std::string result_text(const TuningOutcome& outcome) {
+  Json basic{{"tuning_name", outcome.name}};
+  if (outcome.state != TuningOutcome::State::incomplete) {
+    basic["tuning_time(s)"] = std::llround(outcome.seconds);
+  }
+  Json all = Json::array({{{"basic", basic}}});
+  if (outcome.has_operators) all.push_back({{"OPAT", opat_of(outcome)}});
+  // Names of nodes may be any bytes.
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+ResultFile::ResultFile(const fs::path& folder, SystemTime started)
+    : file_(folder /
+            fmt::format("aoe_result_opat_{}_pid{}.json", timestamp_text(started), getpid())) {}
+
+void ResultFile::write(const TuningOutcome& outcome) const {
+  try {
+    replace_file(file_,
+                 [&](const fs::path& beside) { write_durably(beside, result_text(outcome)); });
+    const File folder(open(file_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder) fsync(folder.get());
+  } catch (const Error& error) {
+    throw error.within(fmt::format("result file '{}'", file_.string()));
+  }
+}
+
+}  // namespace aoe

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bank/tuned.h"
+
+namespace aoe {
+
+// Which of an operator's tuning modes has changed, the most telling first.
+enum class TuningMode : uint8_t { impl, format, schedule };
+
+// What a tuned operator came to, with what proves it.
+struct OperatorOutcome {
+  std::string name;  // of its first use; of a fused one all names, one after the other
+  std::vector<std::string> types;  // as the model names them
+  TuningMode mode = TuningMode::schedule;
+  Tuned tuned = Tuned::add;  // add or update
+  double before_ns = 0;
+  double after_ns = 0;
+
+  // The evidence: how many times as fast, between which bounds, and what the machine feigned.
+  double speedup_low = 0;
+  double speedup_high = 0;
+  double noise_floor = 1;
+  int64_t samples = 0;
+  std::set<std::string> measurements;
+  std::string policy_before;
+  std::string policy_after;
+};
+
+// The whole model, before and after.
+struct ModelOutcome {
+  double before_ns = 0;
+  double after_ns = 0;
+  double speedup_low = 0;
+  double speedup_high = 0;
+  double noise_floor = 1;
+  int64_t samples = 0;
+};
+
+// What an operator tuning job has come to so far.
+struct TuningOutcome {
+  enum class State : uint8_t { incomplete, successful, failed };
+
+  std::string name;  // of the job: the model's, without folder and suffix
+  State state = State::incomplete;
+  double seconds = 0;                           // that it took; known at its end
+  std::optional<double> baseline_ns = {};       // of the whole model, before
+  std::optional<ModelOutcome> model = {};       // known at its end
+  std::vector<OperatorOutcome> operators = {};  // whose policies were added or updated
+  TunedCounts counts = {};
+  std::vector<std::string> failed_operators = {};
+  bool has_operators = true;  // whether there is any to tune
+};
+
+}  // namespace aoe

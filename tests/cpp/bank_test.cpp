@@ -1,0 +1,353 @@
+#include "bank/bank.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "bank/places.h"
+#include "bank/tuned.h"
+#include "base/error.h"
+#include "expr/parse.h"
+#include "tests/cpp/bank_entries.h"
+#include "tests/cpp/temporary_folder.h"
+
+namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string message_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class BankTest : public testing::Test {
+ protected:
+  Bank writable() const { return Bank::for_writing(file_, kSomeTarget.soc_version); }
+  Bank readable() const { return std::move(Bank::for_reading(file_).value()); }
+  Found find(int number) const { return readable().find({max_workload(number)}, kSomeTarget)[0]; }
+  void change(const std::string& sql) const { Database(file_, Database::Access::write).run(sql); }
+
+  TemporaryFolder folder_;
+  fs::path file_ = folder_.path() / "some" / "where" / "op.db";
+};
+
+TEST(TunedTest, WhatIsWrittenWhen) {
+  struct Row {
+    bool in_bank;
+    bool repeat_tune;
+    bool better;
+    Tuned outcome;
+    bool written;
+    TunedCounts counts;
+    int hit;
+  };
+  const Row rows[] = {
+      {true, false, false, Tuned::reserved, false, {.reserved = 1}, 1},
+      {true, false, true, Tuned::reserved, false, {.reserved = 1}, 1},
+      {true, true, true, Tuned::update, true, {.update = 1}, 1},
+      {true, true, false, Tuned::reserved, false, {.reserved = 1}, 1},
+      {false, false, true, Tuned::add, true, {.add = 1}, 0},
+      {false, true, true, Tuned::add, true, {.add = 1}, 0},
+      {false, false, false, Tuned::unsatisfied, false, {.unsatisfied = 1}, 0},
+      {false, true, false, Tuned::unsatisfied, false, {.unsatisfied = 1}, 0},
+  };
+  TunedCounts all;
+  for (const Row& row : rows) {
+    const Tuned outcome = tuned(row.in_bank, row.repeat_tune, row.better);
+    EXPECT_EQ(outcome, row.outcome);
+    EXPECT_EQ(is_written(outcome), row.written);
+    TunedCounts counts;
+    counts.count(outcome);
+    EXPECT_EQ(counts, row.counts);
+    EXPECT_EQ(counts.hit(), row.hit);
+    EXPECT_EQ(counts.total(), 1);
+    all.count(outcome);
+  }
+  EXPECT_EQ(all.hit(), 4);
+  EXPECT_EQ(all.total(), 8);
+  EXPECT_FALSE(is_to_be_tuned(true, false));
+  EXPECT_TRUE(is_to_be_tuned(true, true));
+  EXPECT_TRUE(is_to_be_tuned(false, false));
+}
+
+TEST(PlacesTest, VariablesSayWhereBanksAre) {
+  const auto places = [](std::map<std::string, std::string> variables) {
+    return operator_banks("x86_64_znver4", [=](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::string() : found->second;
+    });
+  };
+  const std::map<std::string, std::string> all{
+      {"HOME", "/home/me"}, {"ASCEND_CACHE_PATH", "/cache"}, {"TUNE_BANK_PATH", "/banks"}};
+  EXPECT_EQ(places(all).custom, "/banks/x86_64_znver4/op.db");
+  EXPECT_EQ(places(all).variable, "TUNE_BANK_PATH");
+  EXPECT_EQ(places(all).root, "/banks");
+  EXPECT_EQ(places({{"HOME", "/h"}, {"ASCEND_CACHE_PATH", "/c"}}).custom,
+            "/c/aoe_data/x86_64_znver4/op.db");
+  EXPECT_EQ(places({{"HOME", "/h"}}).custom,
+            "/h/Ascend/latest/data/aoe/custom/op/x86_64_znver4/op.db");
+  EXPECT_TRUE(places({}).custom.empty());
+  EXPECT_TRUE(places({{"AOE_BUILTIN", "off"}}).builtin.empty());
+  EXPECT_TRUE(places({}).builtin.string().ends_with("builtin/op/x86_64_znver4/op.db"));
+}
+
+TEST_F(BankTest, GivesBackWhatItWasGiven) {
+  EXPECT_TRUE(writable().put(some_entry(), std::nullopt));
+  EXPECT_EQ(find(0).entry, some_entry());
+  EXPECT_EQ(find(1).entry, std::nullopt);
+  EXPECT_TRUE(find(1).problems.empty());
+  EXPECT_TRUE(problems_of(readable()).empty());
+}
+
+TEST_F(BankTest, OtherVectorsAndThreadsAreOtherTargets) {
+  writable().put(some_entry(), std::nullopt);
+  Target narrow = kSomeTarget;
+  narrow.instruction_set = "avx2";
+  Target alone = kSomeTarget;
+  alone.threads = 1;
+  for (const Target& target : {narrow, alone}) {
+    EXPECT_FALSE(readable().find({max_workload(0)}, target)[0].entry);
+    BankEntry entry = some_entry();
+    entry.target = target;
+    EXPECT_TRUE(writable().put(entry, std::nullopt));
+    EXPECT_EQ(readable().find({max_workload(0)}, target)[0].entry, entry);
+  }
+  EXPECT_EQ(readable().entries().size(), 3U);
+}
+
+TEST_F(BankTest, ReplacesOnlyWhatItWasProvenAgainst) {
+  Bank bank = writable();
+  const BankEntry first = some_entry();
+  BankEntry second = first;
+  second.policy = "loops outer=1 [r:16x4]\n";
+  BankEntry third = first;
+  third.policy = "loops outer=1 [r:16x2]\n";
+  EXPECT_TRUE(bank.put(first, std::nullopt));
+  EXPECT_FALSE(bank.put(second, std::nullopt));
+  EXPECT_EQ(find(0).entry, first);
+  EXPECT_TRUE(bank.put(second, first.policy));
+  EXPECT_FALSE(bank.put(third, first.policy));
+  EXPECT_EQ(find(0).entry, second);
+  EXPECT_EQ(readable().entries().size(), 1U);
+}
+
+TEST_F(BankTest, WhatIsDamagedNewerOrForeignIsAMissAndStays) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"UPDATE policies SET policy = 'loops outer=1 [r:8x8]'", "damaged"},
+      {"UPDATE policies SET workload = workload || ' '", "damaged"},
+      {"UPDATE policies SET after_ns = 'many'", "damaged"},
+      {"UPDATE policies SET evidence = ''", "damaged"},
+      {"UPDATE policies SET threads = 1", "damaged"},
+      {"UPDATE policies SET format = 2, checksum = ''", "newer"},
+      {"UPDATE bank SET soc_version = 'x86_64_skylake'", "is for x86_64_znver4"},
+  };
+  for (const auto& [sql, word] : cases) {
+    fs::remove(file_);
+    writable().put(some_entry(), std::nullopt);
+    change(sql);
+    const Found found = find(0);
+    EXPECT_FALSE(found.entry) << sql;
+    ASSERT_EQ(found.problems.size(), 1U) << sql;
+    EXPECT_NE(found.problems[0].find(word), std::string::npos) << found.problems[0];
+    EXPECT_NE(found.problems[0].find(file_.string()), std::string::npos);
+    EXPECT_EQ(problems_of(readable()).empty(), std::string(word) != "damaged") << sql;
+    if (std::string(sql).find("UPDATE bank") != std::string::npos) continue;
+    EXPECT_TRUE(writable().put(some_entry(), std::nullopt)) << sql;
+    EXPECT_EQ(find(0).entry, some_entry()) << sql;
+    EXPECT_EQ(readable().entries().size(), 2U) << sql;
+  }
+}
+
+TEST_F(BankTest, CheckReadsTheTexts) {
+  Bank bank = writable();
+  BankEntry unknown_axis = some_entry(1);
+  unknown_axis.policy = "loops outer=1 [z:8x4]\n";
+  bank.put(unknown_axis, std::nullopt);
+  BankEntry words = some_entry(2);
+  words.workload = "a kind of maximum";
+  bank.put(words, std::nullopt);
+  bank.put(some_entry(3), std::nullopt);
+  EXPECT_EQ(problems_of(bank).size(), 2U);
+}
+
+TEST_F(BankTest, FilesThatAreNoBanksOfOursAreErrors) {
+  const std::string soc_version = kSomeTarget.soc_version;
+  writable();
+  const std::string other = message_of([&] { Bank::for_writing(file_, "x86_64_skylake"); });
+  EXPECT_NE(other.find("is for x86_64_znver4, this is x86_64_skylake"), std::string::npos) << other;
+  change("PRAGMA user_version = 2");
+  for (const auto& act : std::vector<std::function<void()>>{
+           [&] { Bank::for_reading(file_); }, [&] { Bank::for_writing(file_, soc_version); }}) {
+    EXPECT_NE(message_of(act).find("newer version"), std::string::npos) << message_of(act);
+  }
+  change("PRAGMA user_version = 1; PRAGMA application_id = 7");
+  EXPECT_NE(message_of([&] { writable(); }).find("is not a bank"), std::string::npos);
+  std::ofstream(file_) << std::string(5000, 'x');
+  EXPECT_NE(message_of([&] { readable(); }).find(file_.string()), std::string::npos);
+}
+
+TEST_F(BankTest, ReadingMakesNothing) {
+  EXPECT_FALSE(Bank::for_reading(file_));
+  EXPECT_FALSE(fs::exists(file_.parent_path()));
+  fs::create_directories(file_.parent_path());
+  std::ofstream(file_).close();  // what a writer leaves that is killed at once
+  EXPECT_FALSE(Bank::for_reading(file_));
+  writable().put(some_entry(), std::nullopt);
+  find(0);
+  const auto files = std::distance(fs::directory_iterator(file_.parent_path()), {});
+  EXPECT_EQ(files, 1);
+}
+
+TEST_F(BankTest, HasARollbackJournalWhateverOthersHaveSet) {
+  writable();
+  Database(file_, Database::Access::write).text("PRAGMA journal_mode = WAL");
+  writable().put(some_entry(), std::nullopt);
+  EXPECT_EQ(Database(file_, Database::Access::read).text("PRAGMA journal_mode"), "delete");
+  EXPECT_EQ(find(0).entry, some_entry());
+}
+
+TEST_F(BankTest, PlacesThatCannotBeWrittenAreErrorsThatSayWhere) {
+  std::ofstream(folder_.path() / "some").close();
+  const std::string in_the_way = message_of([&] { writable(); });
+  EXPECT_NE(in_the_way.find("folder cannot be made"), std::string::npos) << in_the_way;
+  const std::string nowhere = message_of([] { Bank::for_writing("/proc/aoe/op.db", "x"); });
+  EXPECT_NE(nowhere.find("/proc/aoe/op.db"), std::string::npos) << nowhere;
+}
+
+// Runs `work` in a child process, and says how it ended.
+int in_child(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      work();
+    } catch (const Error&) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST_F(BankTest, AFullDiskIsAnErrorAndLosesNothing) {
+  writable().put(some_entry(0), std::nullopt);
+  // A limit on the size of files is what a test can have of a full disk.
+  const int status = in_child([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    Bank bank = writable();
+    const auto size = static_cast<rlim_t>(fs::file_size(file_));
+    const rlimit limit{size, size};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    BankEntry large = some_entry(1);
+    large.policy = std::string(100000, ' ');
+    const std::string message = message_of([&] { bank.put(large, std::nullopt); });
+    if (message.find(file_.string()) == std::string::npos) _exit(2);
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(problems_of(readable()).empty());
+  EXPECT_EQ(find(0).entry, some_entry(0));
+}
+
+TEST_F(BankTest, ProcessesWriteAtOnce) {
+  constexpr int kProcesses = 4;
+  constexpr int kEach = 10;
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t child = fork();
+    if (child == 0) {
+      try {
+        for (int i = 0; i < kEach; ++i) {
+          if (!writable().put(some_entry(p * kEach + i), std::nullopt)) _exit(1);
+        }
+        // Only one of them is the first.
+        writable().put(some_entry(1000), std::nullopt);
+      } catch (const Error& error) {
+        fmt::print(stderr, "{}\n", error.what());
+        _exit(2);
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(readable().entries().size(), kProcesses * kEach + 1U);
+  EXPECT_TRUE(problems_of(readable()).empty());
+}
+
+TEST_F(BankTest, AKilledWriterLeavesItWhole) {
+  std::mt19937 random(1);
+  int last = -1;
+  for (int round = 0; round < 40; ++round) {
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      // It says what it has written; that must then be there.
+      for (int i = round * 10000;; ++i) {
+        writable().put(some_entry(i), std::nullopt);
+        if (write(ready[1], &i, sizeof i) != sizeof i) _exit(1);
+      }
+    }
+    close(ready[1]);
+    if (round % 2 == 1) {
+      ASSERT_EQ(read(ready[0], &last, sizeof last), ssize_t{sizeof last});
+    }
+    usleep(random() % 3000);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    for (int told = 0; read(ready[0], &told, sizeof told) == sizeof told;) last = told;
+    close(ready[0]);
+    const std::optional<Bank> bank = Bank::for_reading(file_);
+    if (!bank) {
+      EXPECT_EQ(last, -1);
+      continue;
+    }
+    ASSERT_TRUE(problems_of(*bank).empty()) << problems_of(*bank)[0];
+    EXPECT_TRUE(last < 0 || find(last).entry) << last;
+  }
+  EXPECT_GE(last, 0);
+}
+
+TEST(BankEntryTest, EveryFieldIsInTheChecksum) {
+  const std::function<void(BankEntry&)> changes[] = {
+      [](BankEntry& e) { e.workload += " "; }, [](BankEntry& e) { e.target.soc_version += "x"; },
+      [](BankEntry& e) { e.target.threads = 7; }, [](BankEntry& e) { e.policy += " "; },
+      [](BankEntry& e) { e.before_ns += 1; }, [](BankEntry& e) { e.after_ns += 1; },
+      [](BankEntry& e) { e.speedup_low += 1; }, [](BankEntry& e) { e.speedup_high += 1; },
+      [](BankEntry& e) { e.noise_floor += 1; }, [](BankEntry& e) { e.samples += 1; },
+      [](BankEntry& e) { e.evidence.insert("x"); }, [](BankEntry& e) { e.processor += "x"; },
+      [](BankEntry& e) { e.product_version += "x"; }, [](BankEntry& e) { e.date += "x"; },
+      [](BankEntry& e) { e.effort += "x"; }, [](BankEntry& e) { e.target.instruction_set += "x"; },
+      // What moves from one field to the next.
+      [](BankEntry& e) {
+        e.effort = e.date.back() + e.effort;
+        e.date.pop_back();
+      }};
+  std::set<uint64_t> sums{checksum_of(some_entry())};
+  for (const auto& change : changes) {
+    BankEntry entry = some_entry();
+    change(entry);
+    sums.insert(checksum_of(entry));
+  }
+  EXPECT_EQ(sums.size(), 1 + std::size(changes));
+}
+
+}  // namespace
+}  // namespace aoe

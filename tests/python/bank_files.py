@@ -1,0 +1,89 @@
+"""Banks as docs/bank.md says they are, written without the product."""
+
+import sqlite3
+import struct
+from pathlib import Path
+
+APPLICATION = 0x616F6562
+FIELDS = {
+    "workload": "TEXT",
+    "soc_version": "TEXT",
+    "instruction_set": "TEXT",
+    "threads": "INTEGER",
+    "policy": "TEXT",
+    "before_ns": "REAL",
+    "after_ns": "REAL",
+    "speedup_low": "REAL",
+    "speedup_high": "REAL",
+    "noise_floor": "REAL",
+    "samples": "INTEGER",
+    "evidence": "TEXT",
+    "processor": "TEXT",
+    "product_version": "TEXT",
+    "date": "TEXT",
+    "effort": "TEXT",
+}
+
+
+def hash_of(data: bytes) -> str:
+    """FNV-1a, 64 bits."""
+    number = 0xCBF29CE484222325
+    for byte in data:
+        number = (number ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return f"{number:016x}"
+
+
+def entry(workload: str, policy: str, soc_version: str, **others) -> dict:
+    """What a bank says of a workload; `others` changes what need not matter."""
+    return {
+        "workload": workload,
+        "soc_version": soc_version,
+        "instruction_set": "avx2",
+        "threads": 1,
+        "policy": policy,
+        "before_ns": 2000.0,
+        "after_ns": 1600.5,
+        "speedup_low": 1.2,
+        "speedup_high": 1.3,
+        "noise_floor": 1.01,
+        "samples": 48,
+        "evidence": "job:1\njob:2",
+        "processor": "a test's",
+        "product_version": "0.1.0",
+        "date": "2026-11-17T05:30:00Z",
+        "effort": "O2",
+    } | others
+
+
+def checksum_of(fields: dict) -> str:
+    data = b""
+    for name, kind in FIELDS.items():
+        value = fields[name]
+        if kind == "TEXT":
+            data += struct.pack("<Q", len(value.encode())) + value.encode()
+        else:
+            data += struct.pack("<d" if kind == "REAL" else "<q", value)
+    return hash_of(data)
+
+
+def write(path: Path, soc_version: str, entries: list[dict]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = ", ".join(f"{name} {kind} NOT NULL" for name, kind in FIELDS.items())
+    with sqlite3.connect(path) as bank:
+        bank.executescript(f"""
+            PRAGMA application_id = {APPLICATION};
+            PRAGMA user_version = 1;
+            CREATE TABLE bank (soc_version TEXT NOT NULL);
+            CREATE TABLE policies (id INTEGER PRIMARY KEY, format INTEGER NOT NULL,
+                key TEXT NOT NULL, {columns}, checksum TEXT NOT NULL);
+            CREATE INDEX policies_by_key ON policies (key);
+        """)
+        bank.execute("INSERT INTO bank VALUES (?)", (soc_version,))
+        for fields in entries:
+            row = {"format": 1, "key": hash_of(fields["workload"].encode())}
+            row |= {name: fields[name] for name in FIELDS} | {"checksum": checksum_of(fields)}
+            marks = ", ".join("?" for _ in row)
+            names = ", ".join(row)
+            bank.execute(f"INSERT INTO policies ({names}) VALUES ({marks})", tuple(row.values()))
+    bank.close()
+    return path
