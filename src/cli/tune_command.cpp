@@ -6,11 +6,13 @@
 #include "base/notice.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
+#include "cli/tune_screen.h"
 #include "device/device.h"
 #include "report/result_file.h"
 #include "tune/preconditions.h"
 #include "tune/settings.h"
 #include "tune/tune.h"
+#include "tune/worker_machine.h"
 
 namespace aoe {
 namespace {
@@ -172,7 +174,24 @@ int run_job(const CommandLine& line) {
   options = resolved(std::move(options), found);
   tell(findings(options, found), options.log);
   const ResultFile file(options.result_path, std::chrono::system_clock::now());
-  return tune(options, [&](const TuningOutcome& outcome) { file.write(outcome); });
+  TuneScreen screen(options);
+  const EndOnSignal ending;
+  TuneListener listener;
+  listener.begun = [&](const fs::path& folder) { screen.begun(folder); };
+  listener.changed = [&](const TuningOutcome& outcome) { file.write(outcome); };
+  listener.progress = [&](const JobProgress& progress, const std::string& name) {
+    screen.progress(progress, name);
+  };
+  listener.written = [&](const fs::path& model) { screen.written(model); };
+  listener.stopped = [] { return EndOnSignal::wanted(); };
+  try {
+    const TuningOutcome outcome = tune(options, listener);
+    screen.finished(outcome, file.file());
+    return outcome.state == TuningOutcome::State::successful ? 0 : 1;
+  } catch (const Interrupted&) {
+    screen.interrupted();
+    return 130;
+  }
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ struct ProofOptions {
   size_t most_blocks = 24;
 };
 
-enum class Decision : uint8_t { go_on, accepted, rejected };
+enum class ProofDecision : uint8_t { go_on, accepted, rejected };
 
 struct Proof {
-  Decision decision = Decision::go_on;
+  ProofDecision decision = ProofDecision::go_on;
   // The incumbent's time over the candidate's, with kConfidence; from 0 to infinity as long as
   // there are too few blocks for more.
   Interval speed_up;

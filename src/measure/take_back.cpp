@@ -20,7 +20,7 @@ class Halving {
   const WholeTrial* proven_part(const Policies& policies) {
     if (policies.empty()) return nullptr;
     const WholeTrial* const whole = trial_of(policies);
-    if (whole == nullptr || whole->proof.decision == Decision::accepted) return whole;
+    if (whole == nullptr || whole->proof.decision == ProofDecision::accepted) return whole;
     if (policies.size() == 1) return nullptr;
     const auto middle = policies.begin() + static_cast<ptrdiff_t>(policies.size() / 2);
     const WholeTrial* const first = proven_part({policies.begin(), middle});
@@ -29,7 +29,7 @@ class Halving {
     Policies both = first->policies;
     both.insert(both.end(), second->policies.begin(), second->policies.end());
     const WholeTrial* const together = both == policies ? nullptr : trial_of(both);
-    if (together != nullptr && together->proof.decision == Decision::accepted) return together;
+    if (together != nullptr && together->proof.decision == ProofDecision::accepted) return together;
     return first->proof.speed_up.median < second->proof.speed_up.median ? second : first;
   }
 

@@ -70,8 +70,6 @@ class LoadedModel {
   // Where its kernels' policies have come from so far; null where there is neither a bank nor an
   // .om file with policies, so that all are the default's.
   const std::shared_ptr<const StoredPolicies>& policies() const { return policies_; }
-  // What it runs on inputs whose types are all fixed; null where they are not.
-  const std::shared_ptr<const Executable>& executable() const { return only_; }
 
   // The model of a file as an .om file is to hold it: simplified, and if all shapes are fixed with
   // the policies of its kernels. It is loaded for that, so what is wrong with it shows.

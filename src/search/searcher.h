@@ -7,8 +7,8 @@
 
 namespace aoe {
 
-// Looks for the best policy of one workload. What it proposes depends on its seed and on what it was
-// told, and on nothing else.
+// Looks for the best policy of one workload. What it proposes depends on its seed and on what it
+// was told, and on nothing else.
 class Searcher {
  public:
   virtual ~Searcher() = default;

@@ -1,25 +1,26 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <set>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "device/device.h"
-#include "measure/proof.h"
-#include "search/searcher.h"
+#include "measure/intervals.h"
 #include "tune/machine.h"
 
 namespace aoe {
 
 struct JobOptions {
   uint64_t seed = 1;
-  // Candidates of each workload that are timed, at the mean: those that take most of the model's
-  // time get more.
+  // Candidates that are timed, for each workload at the mean: those that take most of the model's
+  // time have more.
   size_t samples = 32;
-  // In all; infinite: until the samples are spent.
-  double budget_s = 0;
-  // By workload: which are to be tuned. Empty: all.
-  std::vector<bool> chosen;
+  double budget_s = std::numeric_limits<double>::infinity();
+  // Which of the workloads are to be tuned.
+  std::function<std::vector<bool>(const std::vector<OpenWorkload>&)> chosen =
+      [](const std::vector<OpenWorkload>& all) { return std::vector<bool>(all.size(), true); };
 };
 
 // A policy that was proven better than the one its workload had.
@@ -27,36 +28,43 @@ struct Accepted {
   int workload = 0;
   std::string policy;
   Interval speed_up;
-  double before_ns = 0;  // of the uses together, in the confirmation
+  double before_ns = 0;  // of one use, in the confirmation
   double after_ns = 0;
-  int64_t samples = 0;
+  int64_t samples = 0;  // pairs of times
 };
 
 struct JobResult {
+  std::vector<OpenWorkload> workloads;
   std::vector<Accepted> accepted;  // and carried over to the whole model
   std::vector<int> failed;         // workloads whose standing policy did not pass
   double before_ns = 0;            // of the whole model, as it was opened
   double after_ns = 0;
-  // Of the whole model; nothing was accepted: none.
-  std::optional<Interval> speed_up;
-  int64_t samples = 0;  // pairs of passes that the whole model's speed-up comes from
+  std::optional<Interval> speed_up;  // of the whole model, if anything was accepted
+  int64_t samples = 0;               // pairs of passes
+  double margin = 0;                 // that speed-ups had to exceed
+  double elapsed_s = 0;
 };
 
 // What a job is at, for a screen.
 struct JobProgress {
-  enum class Phase : uint8_t { opening, searching, racing, confirming, whole_model };
-  Phase phase = Phase::opening;
+  enum class Phase : uint8_t { searching, racing, confirming, whole_model };
+  Phase phase = Phase::searching;
   double share = 0;  // of the job that is done, roughly
   double elapsed_s = 0;
-  size_t candidates = 0;   // timed so far
-  int workload = -1;       // that the latest news is of
-  double best_speed_up = 1;  // of it so far, not proven
+  size_t candidates = 0;     // timed so far
+  int workload = -1;         // with the largest gain so far, which is not proven
+  double best_speed_up = 1;  // of it
 };
 
-// Tunes the operators of a model: search, race, confirm, then the whole model. A function of its
-// options and of what the machine answers.
+struct JobListener {
+  std::function<void(const Opened&)> opened = [](const Opened&) {};
+  std::function<void(const JobProgress&)> progress = [](const JobProgress&) {};
+  std::function<void(const Accepted&)> accepted = [](const Accepted&) {};
+};
+
+// Tunes the operators of a model: search, race, confirm, then the whole model (docs/tuning.md). A
+// function of its options and of what the machine answers.
 JobResult tune_operators(Machine& machine, const Device& device, const JobOptions& options,
-                         const std::function<void(const JobProgress&)>& progress = {},
-                         const std::function<void(const Accepted&)>& accepted = {});
+                         const JobListener& listener = {});
 
 }  // namespace aoe

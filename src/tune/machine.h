@@ -12,8 +12,6 @@ namespace aoe {
 struct Proposal {
   int workload = 0;
   std::string policy;
-
-  bool operator==(const Proposal&) const = default;
 };
 
 // Passes over the model to be timed.
@@ -26,7 +24,8 @@ struct PassesWanted {
   std::vector<double> limits_ns;
 };
 
-// What is to be done at once: compiling goes on while passes are timed, if there are cores for both.
+// What is to be done at once: compiling goes on while passes are timed, if there are cores for
+// both.
 struct Work {
   std::vector<Proposal> compile;
   PassesWanted measure;
@@ -34,14 +33,15 @@ struct Work {
 
 struct Done {
   std::vector<std::optional<Failure>> compiled;  // of each, what is wrong with it
-  PassesResult measured;                         // candidates numbered as in the passes
-  double elapsed_s = 0;                          // since the job began
+  // Candidates numbered as in the passes wanted. No passes at all if the process was lost.
+  PassesResult measured;
+  double elapsed_s = 0;  // since the job began
 };
 
 // A model's workloads, and what a job has to know of the machine before it begins.
 struct Opened {
   std::vector<OpenWorkload> workloads;
-  std::vector<double> least_ns;  // that a workload's uses can take together
+  std::vector<double> least_ns;  // that the uses of each can take together
   double margin = 0.01;          // of a proof on this host
   double elapsed_s = 0;
 };
@@ -52,7 +52,7 @@ class Machine {
   virtual ~Machine() = default;
   virtual Opened open() = 0;
   virtual Done work(const Work& work) = 0;
-  // Is told what was decided, and why.
+  // Is told what was decided.
   virtual void decide(const std::string& question, const std::string& decision) = 0;
 };
 

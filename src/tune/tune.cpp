@@ -2,39 +2,262 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+
 #include "bank/bank.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/notice.h"
+#include "expr/parse.h"
+#include "measure/device_lock.h"
+#include "policy/policy_text.h"
 #include "runtime/loaded_model.h"
-#include "tune/operators.h"
+#include "tune/journaled_machine.h"
+#include "tune/work_space.h"
+#include "tune/worker_machine.h"
 
 namespace aoe {
+namespace {
 
-int tune(const TuneOptions& options, const OutcomeListener& changed) {
-  const LoadedModel model =
-      LoadedModel::from_file(options.model, {options.input_shapes, options.threads, ""});
-  require(model.executable() != nullptr,
-          "model '{}': dimensions of its inputs are open, and only what is fixed can be tuned: fix "
-          "them by --input_shape",
-          options.model.string());
-  const Target target = target_of(host_device(), options.threads);
-  const Bank bank = Bank::for_writing(options.banks.custom, target.soc_version);
+using Json = nlohmann::json;
+using Clock = std::chrono::system_clock;
 
-  const std::vector<Operator> operators = operators_of(*model.executable());
-  std::vector<std::string> texts;
-  for (const Operator& one : operators) texts.push_back(one.text);
-  const std::vector<Found> found = bank.find(texts, target);
-  TuningOutcome outcome{.name = options.model.stem().string(), .has_operators = !operators.empty()};
-  for (size_t i = 0; i < operators.size(); ++i) {
-    for (const std::string& problem : found[i].problems) notice(problem);
-    const bool in_bank = found[i].entry.has_value();
-    const bool waits = is_to_be_tuned(in_bank, options.repeat_tune);
-    if (!waits) outcome.counts.count(tuned(in_bank, options.repeat_tune, false));
-    fmt::print("{}  {}  {}\n", key_text(operators[i].text), waits ? "to be tuned" : "in the bank",
-               operators[i].name);
+std::string name_of(const OpenWorkload& workload) {
+  std::string name;
+  for (const auto& node : workload.nodes) name += node.name.empty() ? node.type : node.name;
+  return name;
+}
+
+std::vector<std::string> types_of(const OpenWorkload& workload) {
+  std::vector<std::string> types;
+  for (const auto& node : workload.nodes) {
+    if (std::find(types.begin(), types.end(), node.type) == types.end()) types.push_back(node.type);
   }
-  changed(outcome);
-  fail("tuning itself is not built yet");
+  return types;
+}
+
+// Which algorithm stages run by says more than how their loops run.
+TuningMode mode_of(const std::string& workload, const std::string& before,
+                   const std::string& after) {
+  const Workload parsed = parse_workload(workload);
+  const Structure was = parse_policy(before, parsed).structure;
+  const Structure is = parse_policy(after, parsed).structure;
+  for (size_t s = 0; s < parsed.stages.size(); ++s) {
+    if (was.of(s).product != is.of(s).product || was.of(s).winograd != is.of(s).winograd) {
+      return TuningMode::impl;
+    }
+  }
+  return TuningMode::schedule;
+}
+
+class Tuning {
+ public:
+  Tuning(const TuneOptions& options, const TuneListener& listener)
+      : options_(options),
+        listener_(listener),
+        space_(options.reload ? work_space_to_reload(options)
+                              : new_work_space(options, Clock::now())),
+        journal_(space_.journal(), options.reload ? Journal::Start::reload : Journal::Start::fresh),
+        target_(target_of(host_device(), options.threads)) {}
+
+  TuningOutcome run() {
+    const DeviceLock lock(0);
+    begin();
+    listener_.begun(space_.folder);
+    JournaledMachine machine(journal_, [&] {
+      WorkerMachineOptions workers;
+      workers.target.model = options_.model;
+      workers.target.input_shapes = options_.input_shapes;
+      workers.target.threads = options_.threads;
+      workers.compile_jobs = options_.compile_jobs;
+      workers.stopped = listener_.stopped;
+      return worker_machine(std::move(workers));
+    });
+    JobListener progress;
+    progress.opened = [&](const Opened& opened) { workloads_ = opened.workloads; };
+    progress.progress = [&](const JobProgress& now) {
+      listener_.progress(
+          now, now.workload < 0 ? "" : name_of(workloads_[static_cast<size_t>(now.workload)]));
+    };
+    // In real time, though the whole model may still take it back.
+    progress.accepted = [&](const Accepted& accepted) {
+      outcome_.operators.push_back(outcome_of(accepted));
+      listener_.changed(outcome_);
+    };
+    finish(tune_operators(machine, host_device(), job_, progress));
+    return std::move(outcome_);
+  }
+
+ private:
+  // What the job is, once and for all: a job that is gone on with keeps it.
+  void begin() {
+    const std::string model = fmt::format("{:016x}", checksum(mapped(options_.model).bytes));
+    const Json job = Json::parse(journal_.ask("job", [&] {
+      const std::map<Effort, size_t> samples{{Effort::normal, 24}, {Effort::high, 96}};
+      std::random_device device;
+      return Json{{"id", fmt::format("{:08x}{:08x}", device(), device())},
+                  {"version", AOE_VERSION},
+                  {"began_s",
+                   std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch())
+                       .count()},
+                  {"model", model},
+                  {"threads", options_.threads},
+                  {"input_shapes", options_.input_shapes},
+                  {"effort", name(options_.effort)},
+                  {"samples", samples.at(options_.effort) * (options_.deeper ? 4 : 1)},
+                  {"budget_s", options_.budget_s ? Json(*options_.budget_s) : Json()},
+                  {"repeat_tune", options_.repeat_tune}}
+          .dump();
+    }));
+    require(job.at("model") == model,
+            "--reload: the job in '{}' is of another model than '{}' is now",
+            space_.folder.string(), options_.model.string());
+    require(job.at("version") == AOE_VERSION,
+            "--reload: the job in '{}' was begun by version {}, this is {}: start a new one",
+            space_.folder.string(), job.at("version").get<std::string>(), AOE_VERSION);
+    require(job.at("threads") == options_.threads &&
+                job.at("input_shapes") == Json(options_.input_shapes),
+            "--reload: the job in '{}' is for {} threads and other shapes than are asked for: give "
+            "the options that it was begun with",
+            space_.folder.string(), job.at("threads").get<int>());
+    id_ = job.at("id");
+    effort_ = job.at("effort");
+    began_ = SystemTime(std::chrono::seconds(job.at("began_s").get<int64_t>()));
+    repeat_tune_ = job.at("repeat_tune");
+    job_.seed = std::hash<std::string>()(id_);
+    job_.samples = job.at("samples");
+    if (!job.at("budget_s").is_null()) job_.budget_s = job.at("budget_s");
+    job_.chosen = [this](const std::vector<OpenWorkload>& all) { return chosen(all); };
+    outcome_.name = options_.model.stem().string();
+    listener_.changed(outcome_);
+  }
+
+  // Asked once, like everything that may be otherwise next time.
+  std::vector<bool> chosen(const std::vector<OpenWorkload>& all) {
+    const Json found = Json::parse(journal_.ask("bank", [&] {
+      const Bank bank = Bank::for_writing(options_.banks.custom, target_.soc_version);
+      std::vector<std::string> texts;
+      for (const OpenWorkload& one : all) texts.push_back(one.text);
+      Json list = Json::array();
+      for (const Found& one : bank.find(texts, target_)) {
+        for (const std::string& problem : one.problems) notice(problem);
+        list.push_back(one.entry ? Json(one.entry->policy) : Json());
+      }
+      return list.dump();
+    }));
+    std::vector<bool> chosen;
+    for (const Json& policy : found) {
+      in_bank_.push_back(policy.is_null() ? std::nullopt
+                                          : std::optional(policy.get<std::string>()));
+      chosen.push_back(is_to_be_tuned(in_bank_.back().has_value(), repeat_tune_));
+    }
+    outcome_.has_operators = !all.empty();
+    return chosen;
+  }
+
+  OperatorOutcome outcome_of(const Accepted& accepted) const {
+    const OpenWorkload& workload = workloads_[static_cast<size_t>(accepted.workload)];
+    OperatorOutcome outcome;
+    outcome.name = name_of(workload);
+    outcome.types = types_of(workload);
+    outcome.mode = mode_of(workload.text, workload.policy, accepted.policy);
+    outcome.tuned =
+        tuned(in_bank_[static_cast<size_t>(accepted.workload)].has_value(), repeat_tune_, true);
+    outcome.before_ns = accepted.before_ns;
+    outcome.after_ns = accepted.after_ns;
+    outcome.speedup_low = accepted.speed_up.low;
+    outcome.speedup_high = accepted.speed_up.high;
+    outcome.samples = accepted.samples;
+    outcome.measurements = {evidence_name(accepted.workload)};
+    outcome.policy_before = workload.policy;
+    outcome.policy_after = accepted.policy;
+    return outcome;
+  }
+  std::string evidence_name(int workload) const { return fmt::format("{}/{}", id_, workload); }
+
+  void finish(const JobResult& result) {
+    Bank bank = Bank::for_writing(options_.banks.custom, target_.soc_version);
+    outcome_.operators.clear();
+    std::vector<bool> better(workloads_.size());
+    for (const Accepted& accepted : result.accepted) {
+      const OperatorOutcome outcome = outcome_of(accepted);
+      if (!keep(bank, accepted, outcome, result.elapsed_s)) continue;
+      better[static_cast<size_t>(accepted.workload)] = true;
+      outcome_.operators.push_back(outcome);
+    }
+    for (size_t i = 0; i < workloads_.size(); ++i) {
+      const bool is_failed = std::find(result.failed.begin(), result.failed.end(),
+                                       static_cast<int>(i)) != result.failed.end();
+      if (is_failed) outcome_.failed_operators.push_back(name_of(workloads_[i]));
+      else outcome_.counts.count(tuned(in_bank_[i].has_value(), repeat_tune_, better[i]));
+    }
+    if (result.before_ns > 0) outcome_.baseline_ns = result.before_ns;
+    if (result.speed_up) {
+      outcome_.model = ModelOutcome{
+          result.before_ns, result.after_ns, result.speed_up->low, result.speed_up->high, 1,
+          result.samples};
+    }
+    outcome_.seconds = result.elapsed_s;
+    write_model();
+    outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful
+                                                       : TuningOutcome::State::failed;
+    listener_.changed(outcome_);
+  }
+
+  // False if another job has written something else meanwhile.
+  bool keep(Bank& bank, const Accepted& accepted, const OperatorOutcome& outcome,
+            double elapsed_s) const {
+    const auto at = static_cast<size_t>(accepted.workload);
+    BankEntry entry;
+    entry.workload = workloads_[at].text;
+    entry.target = target_;
+    entry.policy = accepted.policy;
+    entry.before_ns = outcome.before_ns;
+    entry.after_ns = outcome.after_ns;
+    entry.speedup_low = outcome.speedup_low;
+    entry.speedup_high = outcome.speedup_high;
+    entry.samples = outcome.samples;
+    entry.evidence = outcome.measurements;
+    entry.processor = host_device().processor;
+    entry.date = utc_text(began_ + std::chrono::seconds(static_cast<int64_t>(elapsed_s)));
+    entry.effort = effort_;
+    // A job that was killed while it wrote finds what it had written.
+    const Found before = bank.find({entry.workload}, target_)[0];
+    if (before.entry && *before.entry == entry) return true;
+    if (bank.put(entry, in_bank_[at])) return true;
+    notice(fmt::format("{}: another job has written to the bank meanwhile; what it wrote stays",
+                       outcome.name));
+    return false;
+  }
+
+  void write_model() const {
+    const std::filesystem::path file = options_.output.empty() ? space_.model() : options_.output;
+    const LoadOptions load{options_.input_shapes, options_.threads, ""};
+    write_om(file, LoadedModel::compiled(options_.model, load).model);
+    listener_.written(file);
+  }
+
+  const TuneOptions& options_;
+  const TuneListener& listener_;
+  WorkSpace space_;
+  Journal journal_;
+  Target target_;
+  std::string id_, effort_;
+  SystemTime began_;
+  bool repeat_tune_ = false;
+  JobOptions job_;
+  std::vector<OpenWorkload> workloads_;
+  std::vector<std::optional<std::string>> in_bank_;
+  TuningOutcome outcome_;
+};
+
+}  // namespace
+
+TuningOutcome tune(const TuneOptions& options, const TuneListener& listener) {
+  return Tuning(options, listener).run();
 }
 
 }  // namespace aoe

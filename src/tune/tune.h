@@ -1,18 +1,32 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 
+#include "tune/job.h"
 #include "tune/options.h"
 #include "tune/outcome.h"
 
 namespace aoe {
 
-// Is told what a job has come to, at its beginning and after each operator; what it does with that
-// (a result file, a screen) is no matter of the job.
-using OutcomeListener = std::function<void(const TuningOutcome&)>;
+// Is told what a job comes to; what it does with that (a result file, a screen) is no matter of the
+// job.
+struct TuneListener {
+  // The job has a folder, in which it can be gone on with.
+  std::function<void(const std::filesystem::path& folder)> begun = [](const auto&) {};
+  // At the beginning and after each operator.
+  std::function<void(const TuningOutcome&)> changed = [](const auto&) {};
+  // `name` is the operator's that the news is of; empty: of none.
+  std::function<void(const JobProgress&, const std::string& name)> progress = [](const auto&,
+                                                                                 const auto&) {};
+  // The tuned model was written.
+  std::function<void(const std::filesystem::path& model)> written = [](const auto&) {};
+  // Whether the user wants it to end; an Interrupted is thrown then.
+  std::function<bool()> stopped = [] { return false; };
+};
 
 // Tunes the operators of a model. `options` are resolved, and nothing stands in the way of the job.
-// Returns an exit code: 0 done, 1 tuning failed. What the user has to mend is an Error.
-int tune(const TuneOptions& options, const OutcomeListener& changed);
+// What the user has to mend is an Error.
+TuningOutcome tune(const TuneOptions& options, const TuneListener& listener);
 
 }  // namespace aoe

@@ -33,22 +33,22 @@ TEST(Proof, DecidesWhenItCan) {
   struct Case {
     size_t above;
     size_t below;
-    Decision decision;
+    ProofDecision decision;
   };
   const Case cases[] = {
-      {0, 0, Decision::go_on},     {9, 0, Decision::go_on},     {10, 0, Decision::accepted},
-      {11, 1, Decision::go_on},    {12, 1, Decision::accepted}, {0, 4, Decision::go_on},
-      {0, 5, Decision::rejected},  // of 24, 19 more would not do
-      {19, 4, Decision::go_on},    {20, 4, Decision::accepted}, {19, 5, Decision::rejected},
-      {1, 23, Decision::rejected},
+      {0, 0, ProofDecision::go_on},     {9, 0, ProofDecision::go_on},     {10, 0, ProofDecision::accepted},
+      {11, 1, ProofDecision::go_on},    {12, 1, ProofDecision::accepted}, {0, 4, ProofDecision::go_on},
+      {0, 5, ProofDecision::rejected},  // of 24, 19 more would not do
+      {19, 4, ProofDecision::go_on},    {20, 4, ProofDecision::accepted}, {19, 5, ProofDecision::rejected},
+      {1, 23, ProofDecision::rejected},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(proof_of(blocks(c.above, c.below)).decision, c.decision) << c.above << " " << c.below;
   }
   // 2 % are a proof of more than 1 %, not of more than 3 %.
   const std::vector<double> two_percent(24, 1.02);
-  EXPECT_EQ(proof_of(two_percent).decision, Decision::accepted);
-  EXPECT_EQ(proof_of(two_percent, {.margin = 0.03}).decision, Decision::rejected);
+  EXPECT_EQ(proof_of(two_percent).decision, ProofDecision::accepted);
+  EXPECT_EQ(proof_of(two_percent, {.margin = 0.03}).decision, ProofDecision::rejected);
 }
 
 TEST(Proof, ABlockIsTheMiddleOfItsPairs) {
@@ -85,12 +85,12 @@ Rates rates_of(const Noise& noise, double speed_up, int trials, const ProofOptio
     NoisyMachine machine(noise, static_cast<uint32_t>(trial));
     std::vector<double> speed_ups;
     Proof proof;
-    while (proof.decision == Decision::go_on) {
+    while (proof.decision == ProofDecision::go_on) {
       const auto block = machine.block(25, speed_up);
       speed_ups.push_back(block_speed_up(block.incumbent_ns, block.candidate_ns));
       proof = proof_of(speed_ups, options);
     }
-    rates.accepted += proof.decision == Decision::accepted ? 1 : 0;
+    rates.accepted += proof.decision == ProofDecision::accepted ? 1 : 0;
     rates.missed += proof.speed_up.low > speed_up || proof.speed_up.high < speed_up ? 1 : 0;
     rates.blocks += static_cast<double>(speed_ups.size());
   }

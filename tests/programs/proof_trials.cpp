@@ -216,7 +216,7 @@ bool run_condition(const Condition& condition, int trials, uint32_t first_seed) 
     std::vector<double> speed_ups;
     double spent = 0;
     Proof proof;
-    while (proof.decision == Decision::go_on && spent < kMostSeconds) {
+    while (proof.decision == ProofDecision::go_on && spent < kMostSeconds) {
       const auto workload = static_cast<size_t>(trial) % kWorkloads.size();
       const Measured block = measured_block(workload, condition, seed++);
       speed_ups.push_back(block.speed_up);
@@ -224,7 +224,7 @@ bool run_condition(const Condition& condition, int trials, uint32_t first_seed) 
       spent += block.spent_ns / 1e9;
       proof = proof_of(speed_ups);
     }
-    if (proof.decision == Decision::accepted) ++accepted;
+    if (proof.decision == ProofDecision::accepted) ++accepted;
     blocks += static_cast<double>(speed_ups.size());
     seconds += spent;
     longest = std::max(longest, spent);

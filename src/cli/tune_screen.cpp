@@ -1,0 +1,115 @@
+#include "cli/tune_screen.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cmath>
+
+#include "cli/words.h"
+#include "report/result_file.h"
+
+namespace aoe {
+namespace {
+
+volatile sig_atomic_t end_wanted = 0;
+
+std::string phase_text(JobProgress::Phase phase) {
+  switch (phase) {
+    case JobProgress::Phase::searching: return "searching";
+    case JobProgress::Phase::racing: return "racing the best";
+    case JobProgress::Phase::confirming: return "confirming in new processes";
+    case JobProgress::Phase::whole_model: return "the whole model";
+  }
+  return "";
+}
+
+std::string percent_text(double speed_up) { return fmt::format("{:.1f} %", 100 * (speed_up - 1)); }
+
+}  // namespace
+
+TuneScreen::TuneScreen(const TuneOptions& options) : options_(options) {
+  if (options.progress_bar) progress_.emplace();
+}
+
+void TuneScreen::begun(const std::filesystem::path& folder) {
+  folder_ = folder;
+  fmt::print("Tuning {} on {}; the job's folder is {}\n", options_.model.filename().string(),
+             count_text(options_.threads, "thread"), folder.string());
+  std::fflush(stdout);
+  if (progress_) progress_->begin("loading the model");
+}
+
+void TuneScreen::progress(const JobProgress& progress, const std::string& name) {
+  if (!progress_) return;
+  std::string text =
+      fmt::format("{}, {}", phase_text(progress.phase),
+                  count_text(static_cast<int64_t>(progress.candidates), "candidate"));
+  if (progress.share > 0.02) {
+    const double left = progress.elapsed_s * (1 / progress.share - 1);
+    text += fmt::format(", about {:.0f} s left", std::ceil(left));
+  }
+  if (!name.empty()) {
+    constexpr size_t kMost = 40;
+    text += fmt::format("; {} seems {} faster",
+                        name.size() > kMost ? name.substr(0, kMost) + "…" : name,
+                        percent_text(progress.best_speed_up));
+  }
+  progress_->begin(text);
+  progress_->update(progress.share);
+}
+
+void TuneScreen::written(const std::filesystem::path& model) { model_ = model; }
+
+void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::path& result) {
+  progress_.reset();
+  for (const OperatorOutcome& one : outcome.operators) {
+    fmt::print("  {:>9}  [{:.2f}, {:.2f}] times as fast  {:.1f} -> {:.1f} us  {}\n",
+               improvement_text(one.before_ns, one.after_ns), one.speedup_low, one.speedup_high,
+               one.before_ns / 1e3, one.after_ns / 1e3, one.name);
+  }
+  for (const std::string& name : outcome.failed_operators) {
+    fmt::print("  failed: {}: its default kernel did not pass\n", name);
+  }
+  const TunedCounts& counts = outcome.counts;
+  fmt::print("{}: {} added, {} updated, {} reserved, {} not improved\n",
+             count_text(counts.total(), "operator"), counts.add, counts.update, counts.reserved,
+             counts.unsatisfied);
+  fmt::print("result  {}\nmodel   {}\n", result.string(), model_.string());
+  if (outcome.model) {
+    const ModelOutcome& model = *outcome.model;
+    fmt::print("{} process finished. Performance improved by {}\n", outcome.name,
+               improvement_text(model.before_ns, model.after_ns));
+  } else if (outcome.failed_operators.empty()) {
+    fmt::print("{}: nothing was improved: {}\n", outcome.name,
+               counts.total() == counts.reserved && counts.total() > 0
+                   ? "all operators are in the bank (REPEAT_TUNE=True tunes them again)"
+                   : "no policy was proven faster than those that stand");
+  }
+  if (outcome.state == TuningOutcome::State::successful) fmt::print("Aoe process finished\n");
+}
+
+void TuneScreen::interrupted() {
+  progress_.reset();
+  fmt::print(stderr,
+             "aoe: interrupted; what was measured is kept. To go on:\n  aoe --model={} "
+             "--job_type=2 --reload={}\n",
+             options_.model.string(), folder_.string());
+}
+
+EndOnSignal::EndOnSignal() {
+  end_wanted = 0;
+  struct sigaction action = {};
+  action.sa_handler = [](int) { end_wanted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+EndOnSignal::~EndOnSignal() {
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
+}
+
+bool EndOnSignal::wanted() { return end_wanted != 0; }
+
+}  // namespace aoe

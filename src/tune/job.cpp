@@ -1,0 +1,384 @@
+#include "tune/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "expr/parse.h"
+#include "measure/block.h"
+#include "measure/proof.h"
+#include "measure/race.h"
+#include "measure/take_back.h"
+#include "policy/policy_text.h"
+#include "search/searcher.h"
+#include "tune/trials.h"
+
+namespace aoe {
+namespace {
+
+// Proposals that are compiled while the ones before are timed: enough to keep several processes
+// busy, few enough for the searchers to learn from what came before.
+constexpr size_t kBatch = 16;
+constexpr size_t kMostOfOne = 4;
+// Of a model's time: what takes less cannot change it by as much as can be proven.
+constexpr double kLeastShare = 0.002;
+constexpr size_t kFinalists = 3;
+// The search leaves time for race, confirmation and the whole model.
+constexpr double kSearchShare = 0.5;
+
+double infinite() { return std::numeric_limits<double>::infinity(); }
+
+class Job {
+ public:
+  Job(Machine& machine, const Device& device, const JobOptions& options,
+      const JobListener& listener)
+      : machine_(machine),
+        device_(device),
+        options_(options),
+        listener_(listener),
+        random_(options.seed) {}
+
+  JobResult run() {
+    open();
+    check_standing();
+    search();
+    race();
+    confirm();
+    whole_model();
+    result_.elapsed_s = elapsed_s_;
+    return std::move(result_);
+  }
+
+ private:
+  // A workload that is tuned.
+  struct Tuned {
+    int workload = 0;
+    std::shared_ptr<const Workload> parsed;
+    std::unique_ptr<Searcher> searcher;
+    double share = 0;  // of the model's time
+    size_t proposed = 0;
+    bool exhausted = false;
+    struct Seen {
+      std::string policy;
+      double share;  // of the standing policy's time in the same passes
+    };
+    std::vector<Seen> seen;             // the fastest first
+    std::optional<std::string> winner;  // of the race
+  };
+
+  void open() {
+    const Opened opened = machine_.open();
+    listener_.opened(opened);
+    result_.workloads = opened.workloads;
+    result_.margin = opened.margin;
+    elapsed_s_ = opened.elapsed_s;
+    least_ns_ = opened.least_ns;
+    const std::vector<bool> chosen = options_.chosen(opened.workloads);
+    double total = 0;
+    for (const OpenWorkload& one : opened.workloads) total += one.own_ns;
+    for (size_t i = 0; i < opened.workloads.size(); ++i) {
+      const OpenWorkload& one = opened.workloads[i];
+      standing_ns_.push_back(one.own_ns);
+      if (!chosen[i]) continue;
+      if (one.own_ns < kLeastShare * total) continue;
+      Tuned tuned;
+      tuned.workload = static_cast<int>(i);
+      tuned.share = one.own_ns / total;
+      tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
+      tuned.searcher = plain_search(std::make_shared<const Space>(tuned.parsed, device_),
+                                    options_.seed * 1000003 + i);
+      tuned_.push_back(std::move(tuned));
+    }
+    pass_ns_ = std::max(total, 1.0);
+  }
+
+  const OpenWorkload& workload(const Tuned& tuned) const {
+    return result_.workloads[static_cast<size_t>(tuned.workload)];
+  }
+
+  // What cannot stand as it is cannot be compared with.
+  void check_standing() {
+    Work work;
+    for (const Tuned& one : tuned_) {
+      work.compile.push_back({one.workload, workload(one).policy});
+    }
+    const Done done = asked(work);
+    std::vector<Tuned> sound;
+    for (size_t i = 0; i < tuned_.size(); ++i) {
+      if (done.compiled[i]) {
+        result_.failed.push_back(tuned_[i].workload);
+        machine_.decide(
+            fmt::format("workload {}", tuned_[i].workload),
+            fmt::format("failed: {}, {}", name(done.compiled[i]->cause), done.compiled[i]->detail));
+      } else {
+        sound.push_back(std::move(tuned_[i]));
+      }
+    }
+    tuned_ = std::move(sound);
+  }
+
+  Done asked(const Work& work) {
+    Done done = machine_.work(work);
+    elapsed_s_ = done.elapsed_s;
+    return done;
+  }
+  bool out_of_time() const { return elapsed_s_ >= options_.budget_s; }
+
+  void tell(JobProgress::Phase phase, double share) {
+    JobProgress progress{phase, share, elapsed_s_, timed_};
+    for (const Tuned& one : tuned_) {
+      if (one.seen.empty() || 1 / one.seen[0].share <= progress.best_speed_up) continue;
+      progress.best_speed_up = 1 / one.seen[0].share;
+      progress.workload = one.workload;
+    }
+    listener_.progress(progress);
+  }
+
+  // --- search: proposals are timed in batches, while the next batch is compiled
+
+  struct Candidate {
+    size_t tuned = 0;  // index
+    Policy policy;
+    std::string text;
+    bool again = false;  // its time was below what is possible: timed once more
+  };
+
+  std::vector<Candidate> propose() {
+    std::vector<double> weights;
+    for (const Tuned& one : tuned_) weights.push_back(one.exhausted ? 0 : std::sqrt(one.share));
+    std::vector<size_t> counts(tuned_.size());
+    for (size_t i = 0; i < kBatch; ++i) {
+      if (std::accumulate(weights.begin(), weights.end(), 0.0) <= 0) break;
+      std::discrete_distribution<size_t> one(weights.begin(), weights.end());
+      const size_t chosen = one(random_);
+      if (++counts[chosen] == kMostOfOne) weights[chosen] = 0;
+    }
+    std::vector<Candidate> candidates;
+    for (size_t i = 0; i < tuned_.size(); ++i) {
+      if (counts[i] == 0) continue;
+      std::vector<Policy> policies = tuned_[i].searcher->propose(counts[i]);
+      if (policies.size() < counts[i]) tuned_[i].exhausted = true;
+      for (Policy& policy : policies) {
+        std::string text = to_string(policy, *tuned_[i].parsed);
+        candidates.push_back({i, std::move(policy), std::move(text)});
+      }
+    }
+    return candidates;
+  }
+
+  void search() {
+    const size_t all = options_.samples * tuned_.size();
+    std::vector<Candidate> ready;  // compiled and right
+    const auto more = [&] {
+      return proposed_ < all && elapsed_s_ < kSearchShare * options_.budget_s;
+    };
+    for (;;) {
+      const std::vector<Candidate> next = more() ? propose() : std::vector<Candidate>{};
+      proposed_ += next.size();
+      if (next.empty() && ready.empty()) break;
+      Work work;
+      for (const Candidate& one : next) {
+        work.compile.push_back({tuned_[one.tuned].workload, one.text});
+      }
+      const Screening screening(placed(ready), standing_ns_, random_);
+      work.measure = screening.wanted();
+      const Done done = asked(work);
+      std::vector<Candidate> again = learn(ready, screening, done.measured);
+      ready = std::move(again);
+      for (size_t i = 0; i < next.size(); ++i) {
+        if (done.compiled[i]) tuned_[next[i].tuned].searcher->learn(next[i].policy, infinite());
+        else ready.push_back(next[i]);
+      }
+      const double by_time = elapsed_s_ / (kSearchShare * options_.budget_s);
+      const double by_count =
+          static_cast<double>(proposed_) / static_cast<double>(std::max<size_t>(all, 1));
+      tell(JobProgress::Phase::searching,
+           kSearchShare * std::min(1.0, std::max(by_time, by_count)));
+    }
+  }
+
+  std::vector<Proposal> placed(const std::vector<Candidate>& candidates) const {
+    std::vector<Proposal> proposals;
+    for (const Candidate& one : candidates) {
+      proposals.push_back({tuned_[one.tuned].workload, one.text});
+    }
+    return proposals;
+  }
+
+  // Gives those that are to be timed again.
+  std::vector<Candidate> learn(const std::vector<Candidate>& candidates, const Screening& screening,
+                               const PassesResult& measured) {
+    std::vector<Candidate> again;
+    const std::vector<double> shares = screening.shares(measured, least_ns_);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      const Candidate& one = candidates[i];
+      Tuned& tuned = tuned_[one.tuned];
+      double share = shares[i];
+      if (std::isnan(share)) {
+        // Faster than the machine can be, or never timed because another one ended the process.
+        if (!one.again) {
+          again.push_back(one);
+          again.back().again = true;
+          continue;
+        }
+        share = infinite();
+      }
+      ++timed_;
+      tuned.searcher->learn(one.policy, share);
+      if (!std::isfinite(share)) continue;
+      const auto at = std::upper_bound(
+          tuned.seen.begin(), tuned.seen.end(), share,
+          [](double value, const Tuned::Seen& seen) { return value < seen.share; });
+      tuned.seen.insert(at, {one.text, share});
+    }
+    return again;
+  }
+
+  // --- race: the best of each workload against what stands
+
+  void race() {
+    std::vector<Proposal> entrants;
+    for (size_t i = 0; i < tuned_.size(); ++i) {
+      for (size_t k = 0; k < std::min(kFinalists, tuned_[i].seen.size()); ++k) {
+        if (tuned_[i].seen[k].share >= 1) break;
+        entrants.push_back({tuned_[i].workload, tuned_[i].seen[k].policy});
+      }
+    }
+    Races races(result_.workloads.size(), entrants, random_);
+    while (!races.over() && !out_of_time()) {
+      races.add(asked({{}, races.next()}).measured);
+      tell(JobProgress::Phase::racing, kSearchShare + 0.1 * races.share());
+    }
+    for (size_t i = 0; i < tuned_.size(); ++i) {
+      if (const auto winner = races.winner(tuned_[i].workload)) {
+        tuned_[i].winner = entrants[*winner].policy;
+        machine_.decide(fmt::format("race of workload {}", tuned_[i].workload), *tuned_[i].winner);
+      }
+    }
+  }
+
+  // --- confirmation: each winner against what stands, in processes that know nothing of them
+
+  void confirm() {
+    std::vector<Proposal> winners;
+    for (const Tuned& one : tuned_) {
+      if (one.winner) winners.push_back({one.workload, *one.winner});
+    }
+    std::vector<std::vector<size_t>> groups;
+    for (size_t i = 0; i < winners.size(); ++i) groups.push_back({i});
+    Proofs confirmation(result_.workloads.size(), winners, groups, false, block_pairs(),
+                        {.margin = result_.margin}, random_);
+    std::vector<bool> told(winners.size());
+    while (!confirmation.over() && !out_of_time()) {
+      confirmation.add(asked({{}, confirmation.next()}).measured);
+      for (size_t i = 0; i < winners.size(); ++i) {
+        const Proof& proof = confirmation.proof(i);
+        if (told[i] || proof.decision == ProofDecision::go_on) continue;
+        told[i] = true;
+        const bool is_accepted = proof.decision == ProofDecision::accepted;
+        machine_.decide(
+            fmt::format("confirmation of workload {}", winners[i].workload),
+            fmt::format("{}, {} times as fast, {} to {}", is_accepted ? "accepted" : "rejected",
+                        proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
+        if (!is_accepted) continue;
+        const auto uses =
+            static_cast<double>(result_.workloads[static_cast<size_t>(winners[i].workload)].uses);
+        accepted_.push_back({winners[i].workload, winners[i].policy, proof.speed_up,
+                             confirmation.before_ns(i) / uses, confirmation.after_ns(i) / uses,
+                             confirmation.samples(i)});
+        listener_.accepted(accepted_.back());
+      }
+      tell(JobProgress::Phase::confirming, kSearchShare + 0.1 + 0.25 * confirmation.share());
+    }
+  }
+
+  // So many that a block takes as long as one alone would, but enough for a middle one.
+  size_t block_pairs() const {
+    const BlockOptions block;
+    return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns_)),
+                              block.fewest_pairs, 64);
+  }
+
+  // --- the whole model: what does not carry over is taken back
+
+  void whole_model() {
+    // Large gains first, as next_whole wants them.
+    std::sort(accepted_.begin(), accepted_.end(), [](const Accepted& a, const Accepted& b) {
+      return a.before_ns - a.after_ns > b.before_ns - b.after_ns;
+    });
+    std::vector<WholeTrial> trials;
+    for (;;) {
+      const WholeStep step = next_whole(accepted_.size(), trials);
+      if (step.done || out_of_time()) {
+        keep(step.done ? step.policies : std::vector<size_t>{}, trials);
+        return;
+      }
+      std::vector<Proposal> together;
+      for (const size_t i : step.policies) {
+        together.push_back({accepted_[i].workload, accepted_[i].policy});
+      }
+      std::vector<size_t> all(together.size());
+      std::iota(all.begin(), all.end(), 0);
+      Proofs comparison(result_.workloads.size(), together, {all}, true, block_pairs(),
+                        {.margin = result_.margin}, random_);
+      while (!comparison.over() && !out_of_time()) {
+        comparison.add(asked({{}, comparison.next()}).measured);
+        tell(JobProgress::Phase::whole_model, kSearchShare + 0.35 + 0.15 * comparison.share());
+      }
+      trials.push_back({step.policies, comparison.proof(0)});
+      machine_.decide(
+          "whole model",
+          fmt::format("{} policies together: {} times as fast, {} to {}", step.policies.size(),
+                      comparison.proof(0).speed_up.median, comparison.proof(0).speed_up.low,
+                      comparison.proof(0).speed_up.high));
+      measured_[step.policies] = {comparison.before_ns(0), comparison.after_ns(0),
+                                  comparison.samples(0)};
+    }
+  }
+
+  void keep(const std::vector<size_t>& kept, const std::vector<WholeTrial>& trials) {
+    for (const size_t i : kept) result_.accepted.push_back(accepted_[i]);
+    for (const WholeTrial& trial : trials) {
+      const Whole& whole = measured_.at(trial.policies);
+      if (result_.before_ns == 0) result_.before_ns = whole.before_ns;
+      if (trial.policies != kept) continue;
+      result_.before_ns = whole.before_ns;
+      result_.after_ns = whole.after_ns;
+      result_.speed_up = trial.proof.speed_up;
+      result_.samples = whole.samples;
+    }
+  }
+
+  struct Whole {
+    double before_ns, after_ns;
+    int64_t samples;
+  };
+
+  Machine& machine_;
+  const Device& device_;
+  const JobOptions& options_;
+  const JobListener& listener_;
+  Random random_;
+  std::vector<Tuned> tuned_;
+  std::vector<double> standing_ns_;  // of each workload's uses together, when it was opened
+  std::vector<double> least_ns_;
+  double pass_ns_ = 1;
+  double elapsed_s_ = 0;
+  size_t proposed_ = 0;
+  size_t timed_ = 0;
+  std::vector<Accepted> accepted_;  // before the whole model was looked at
+  std::map<std::vector<size_t>, Whole> measured_;
+  JobResult result_;
+};
+
+}  // namespace
+
+JobResult tune_operators(Machine& machine, const Device& device, const JobOptions& options,
+                         const JobListener& listener) {
+  return Job(machine, device, options, listener).run();
+}
+
+}  // namespace aoe

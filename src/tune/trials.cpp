@@ -1,0 +1,282 @@
+#include "tune/trials.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "measure/screen.h"
+
+namespace aoe {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+size_t index(int number) { return static_cast<size_t>(number); }
+
+bool is_failed(const PassesResult& measured, size_t candidate) {
+  return std::any_of(measured.failed.begin(), measured.failed.end(),
+                     [&](const auto& failed) { return index(failed.candidate) == candidate + 1; });
+}
+
+double middle(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<int64_t>(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+}  // namespace
+
+Screening::Screening(std::vector<Proposal> candidates, const std::vector<double>& standing_ns,
+                     Random& random) {
+  const ScreenOptions options;
+  const size_t workloads = standing_ns.size();
+  wanted_.candidates = std::move(candidates);
+  if (wanted_.candidates.empty()) return;
+  std::vector<std::vector<Candidate>> turns(workloads, std::vector<Candidate>{0});
+  for (size_t i = 0; i < wanted_.candidates.size(); ++i) {
+    turns[index(wanted_.candidates[i].workload)].push_back(static_cast<Candidate>(i) + 1);
+  }
+  size_t longest = 0;
+  for (const auto& own : turns) longest = std::max(longest, own.size());
+  for (auto& own : turns) own.resize(longest, 0);
+  for (size_t run = 0; run < options.runs; ++run) {
+    for (auto& own : turns) std::shuffle(own.begin(), own.end(), random);
+    for (size_t i = 0; i < longest; ++i) {
+      Assignment pass;
+      for (const auto& own : turns) pass.push_back(own[i]);
+      wanted_.passes.push_back(std::move(pass));
+    }
+  }
+  for (const double ns : standing_ns) wanted_.limits_ns.push_back(options.hopeless * ns);
+}
+
+std::vector<double> Screening::shares(const PassesResult& measured,
+                                      const std::vector<double>& least_ns) const {
+  std::vector<double> shares;
+  for (size_t i = 0; i < wanted_.candidates.size(); ++i) {
+    if (is_failed(measured, i)) {
+      shares.push_back(kNever);
+      continue;
+    }
+    const size_t workload = index(wanted_.candidates[i].workload);
+    double own = kNever;
+    double standing = kNever;
+    for (size_t p = 0; p < measured.passes.size(); ++p) {
+      const double ns = measured.passes[p].workload_ns[workload];
+      const Candidate candidate = wanted_.passes[p][workload];
+      if (candidate == 0) standing = std::min(standing, ns);
+      else if (index(candidate) == i + 1) own = std::min(own, ns);
+    }
+    const bool possible = own >= least_ns[workload];
+    shares.push_back(std::isfinite(own) && std::isfinite(standing) && possible ? own / standing
+                                                                               : kUnknown);
+  }
+  return shares;
+}
+
+Races::Races(size_t workloads, std::vector<Proposal> entrants, Random& random)
+    : workloads_(workloads),
+      entrants_(std::move(entrants)),
+      random_(random),
+      failed_(entrants_.size()) {
+  for (size_t i = 0; i < entrants_.size(); ++i) {
+    const auto same = [&](const One& one) { return one.workload == entrants_[i].workload; };
+    auto found = std::find_if(races_.begin(), races_.end(), same);
+    if (found == races_.end()) {
+      races_.push_back({entrants_[i].workload, {}, {}, {}});
+      found = races_.end() - 1;
+    }
+    found->entrants.push_back(i);
+  }
+  for (One& one : races_) {
+    one.race.remaining.resize(one.entrants.size() + 1);
+    for (size_t p = 0; p < one.race.remaining.size(); ++p) one.race.remaining[p] = p;
+  }
+}
+
+bool Races::over() const {
+  return std::all_of(races_.begin(), races_.end(), [](const One& one) { return one.race.over; });
+}
+
+double Races::share() const {
+  return std::min(1.0,
+                  static_cast<double>(rounds_) / static_cast<double>(RaceOptions{}.most_rounds));
+}
+
+PassesWanted Races::next() {
+  constexpr int kRoundsAtOnce = 4;
+  asked_.clear();
+  for (int round = 0; round < kRoundsAtOnce; ++round) {
+    std::vector<std::vector<Candidate>> turns(workloads_);
+    size_t longest = 1;
+    for (const One& one : races_) {
+      if (one.race.over) continue;
+      auto& own = turns[index(one.workload)];
+      for (const size_t p : one.race.remaining) {
+        own.push_back(p == 0 ? 0 : static_cast<Candidate>(one.entrants[p - 1]) + 1);
+      }
+      std::shuffle(own.begin(), own.end(), random_);
+      longest = std::max(longest, own.size());
+    }
+    for (size_t i = 0; i < longest; ++i) {
+      Assignment pass;
+      for (const auto& own : turns) pass.push_back(i < own.size() ? own[i] : 0);
+      asked_.push_back(std::move(pass));
+    }
+    asked_.emplace_back();  // the end of a round
+  }
+  PassesWanted wanted{.candidates = entrants_};
+  for (const Assignment& pass : asked_) {
+    if (!pass.empty()) wanted.passes.push_back(pass);
+  }
+  return wanted;
+}
+
+void Races::add(const PassesResult& measured) {
+  for (size_t i = 0; i < entrants_.size(); ++i) {
+    if (is_failed(measured, i)) failed_[i] = true;
+  }
+  rounds_ += 4;
+  size_t at = 0;
+  std::vector<const Pass*> round;
+  std::vector<const Assignment*> assigned;
+  for (const Assignment& pass : asked_) {
+    if (!pass.empty()) {
+      if (at < measured.passes.size()) {
+        round.push_back(&measured.passes[at++]);
+        assigned.push_back(&pass);
+      }
+      continue;
+    }
+    for (One& one : races_) {
+      if (one.race.over || round.empty()) continue;
+      std::vector<double> ns(one.entrants.size() + 1);
+      for (const size_t p : one.race.remaining) {
+        const Candidate candidate = p == 0 ? 0 : static_cast<Candidate>(one.entrants[p - 1]) + 1;
+        for (size_t i = 0; i < round.size() && ns[p] == 0; ++i) {
+          if ((*assigned[i])[index(one.workload)] == candidate) {
+            ns[p] = round[i]->workload_ns[index(one.workload)];
+          }
+        }
+        // Last in every round.
+        if (std::isnan(ns[p])) ns[p] = std::numeric_limits<double>::max();
+      }
+      one.rounds_ns.push_back(std::move(ns));
+    }
+    round.clear();
+    assigned.clear();
+  }
+  for (One& one : races_) {
+    if (one.race.over) continue;
+    if (!one.rounds_ns.empty()) one.race = race_of(one.rounds_ns);
+    // A process that is lost again and again must not keep everybody waiting.
+    if (rounds_ >= 2 * RaceOptions{}.most_rounds) one.race.over = true;
+  }
+}
+
+std::optional<size_t> Races::winner(int workload) const {
+  for (const One& one : races_) {
+    if (one.workload != workload || one.rounds_ns.empty()) continue;
+    for (const size_t p : one.race.remaining) {
+      if (p == 0) return std::nullopt;
+      if (failed_[one.entrants[p - 1]]) continue;
+      if (one.race.speed_up[p] > 1) return one.entrants[p - 1];
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+Proofs::Proofs(size_t workloads, std::vector<Proposal> candidates,
+               std::vector<std::vector<size_t>> groups, bool whole, size_t pairs,
+               const ProofOptions& options, Random& random)
+    : workloads_(workloads),
+      candidates_(std::move(candidates)),
+      whole_(whole),
+      pairs_(pairs),
+      options_(options),
+      random_(random) {
+  for (auto& group : groups) groups_.push_back({std::move(group), {}, {}, {}, {}});
+}
+
+bool Proofs::over() const {
+  constexpr size_t kMostLosses = 3;
+  return losses_ >= kMostLosses ||
+         std::all_of(groups_.begin(), groups_.end(), [](const Group& group) {
+           return group.proof.decision != ProofDecision::go_on;
+         });
+}
+
+double Proofs::share() const {
+  return std::min(1.0, static_cast<double>(blocks_) / static_cast<double>(options_.most_blocks));
+}
+
+PassesWanted Proofs::next() {
+  PassesWanted wanted{.fresh = true, .candidates = candidates_};
+  const auto pass = [&](const std::vector<bool>& changed) {
+    Assignment assignment(workloads_);
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (!changed[g]) continue;
+      for (const size_t i : groups_[g].candidates) {
+        assignment[index(candidates_[i].workload)] = static_cast<Candidate>(i) + 1;
+      }
+    }
+    wanted.passes.push_back(std::move(assignment));
+  };
+  // Not counted: what runs for the first time.
+  pass(std::vector<bool>(groups_.size(), true));
+  pass(std::vector<bool>(groups_.size(), false));
+  candidate_first_.clear();
+  for (size_t i = 0; i < pairs_; ++i) {
+    std::vector<bool> first(groups_.size());
+    for (size_t g = 0; g < first.size(); ++g) first[g] = (random_() & 1) != 0;
+    pass(first);
+    candidate_first_.push_back(first);
+    first.flip();
+    pass(first);
+  }
+  return wanted;
+}
+
+double Proofs::time_of(const Group& group, const Pass& pass) const {
+  if (whole_) return pass.total_ns;
+  double ns = 0;
+  for (const size_t i : group.candidates) ns += pass.workload_ns[index(candidates_[i].workload)];
+  return ns;
+}
+
+void Proofs::add(const PassesResult& measured) {
+  ++blocks_;
+  for (Group& group : groups_) {
+    for (const size_t i : group.candidates) {
+      if (is_failed(measured, i)) group.proof.decision = ProofDecision::rejected;
+    }
+  }
+  if (measured.passes.size() != 2 + 2 * pairs_) {
+    ++losses_;
+    return;
+  }
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
+    if (group.proof.decision != ProofDecision::go_on) continue;
+    std::vector<double> before;
+    std::vector<double> after;
+    for (size_t i = 0; i < pairs_; ++i) {
+      const double first = time_of(group, measured.passes[2 + 2 * i]);
+      const double second = time_of(group, measured.passes[3 + 2 * i]);
+      before.push_back(candidate_first_[i][g] ? second : first);
+      after.push_back(candidate_first_[i][g] ? first : second);
+    }
+    group.speed_ups.push_back(block_speed_up(before, after));
+    group.before_ns.insert(group.before_ns.end(), before.begin(), before.end());
+    group.after_ns.insert(group.after_ns.end(), after.begin(), after.end());
+    group.proof = proof_of(group.speed_ups, options_);
+  }
+}
+
+double Proofs::before_ns(size_t group) const { return middle(groups_[group].before_ns); }
+double Proofs::after_ns(size_t group) const { return middle(groups_[group].after_ns); }
+
+}  // namespace aoe

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "measure/proof.h"
+#include "measure/race.h"
+#include "policy/space.h"
+#include "tune/machine.h"
+
+namespace aoe {
+
+// What passes over a model are to be timed, and what their times say. In one pass every workload
+// runs by a candidate of its own, so that all of them are compared at once; each has its own random
+// order, so that what one does to another's caches falls on both sides alike.
+
+// A first look at candidates, each beside the policy that stands.
+class Screening {
+ public:
+  // `standing_ns` is what the uses of each workload take together, about.
+  Screening(std::vector<Proposal> candidates, const std::vector<double>& standing_ns,
+            Random& random);
+
+  const PassesWanted& wanted() const { return wanted_; }
+
+  // Of each candidate's shortest time, the part of the standing policy's. Infinite for one that
+  // failed or was hopeless; NaN for one to be timed again, because its time was below what the
+  // machine can do (`least_ns` of its workload) or another ended the process.
+  std::vector<double> shares(const PassesResult& measured,
+                             const std::vector<double>& least_ns) const;
+
+ private:
+  PassesWanted wanted_;
+};
+
+// Races of all workloads at once.
+class Races {
+ public:
+  Races(size_t workloads, std::vector<Proposal> entrants, Random& random);
+
+  bool over() const;
+  double share() const;  // that is done
+  PassesWanted next();   // some rounds
+  void add(const PassesResult& measured);
+  // Which entrant was faster than all others of its workload and than the policy that stands.
+  std::optional<size_t> winner(int workload) const;
+
+ private:
+  struct One {
+    int workload = 0;
+    std::vector<size_t> entrants;                // participant 0 is the policy that stands
+    std::vector<std::vector<double>> rounds_ns;  // as race_of wants them
+    Race race;
+  };
+
+  size_t workloads_;
+  std::vector<Proposal> entrants_;
+  Random& random_;
+  std::vector<One> races_;
+  std::vector<bool> failed_;  // of the entrants
+  std::vector<Assignment> asked_;
+  size_t rounds_ = 0;
+};
+
+// Proofs of candidates against the policies that stand, on pairs of passes, block by block, each
+// from a process that has run nothing yet.
+class Proofs {
+ public:
+  // What changes together, and is compared as one: candidates by number. `whole`: by the time of
+  // whole passes, otherwise of the candidates' own workloads.
+  Proofs(size_t workloads, std::vector<Proposal> candidates,
+         std::vector<std::vector<size_t>> groups, bool whole, size_t pairs,
+         const ProofOptions& options, Random& random);
+
+  bool over() const;
+  double share() const;  // that is done
+  PassesWanted next();   // one block
+  void add(const PassesResult& measured);
+
+  // Of each group: the proof, the times of both sides in the middle of all pairs, and how many.
+  const Proof& proof(size_t group) const { return groups_[group].proof; }
+  double before_ns(size_t group) const;
+  double after_ns(size_t group) const;
+  int64_t samples(size_t group) const {
+    return static_cast<int64_t>(groups_[group].before_ns.size());
+  }
+
+ private:
+  struct Group {
+    std::vector<size_t> candidates;
+    std::vector<double> speed_ups;  // of the blocks
+    Proof proof;
+    std::vector<double> before_ns, after_ns;  // of all pairs
+  };
+
+  double time_of(const Group& group, const Pass& pass) const;
+
+  size_t workloads_;
+  std::vector<Proposal> candidates_;
+  std::vector<Group> groups_;
+  bool whole_;
+  size_t pairs_;
+  ProofOptions options_;
+  Random& random_;
+  std::vector<std::vector<bool>> candidate_first_;  // of the block asked for: by pair and group
+  size_t blocks_ = 0;
+  size_t losses_ = 0;  // blocks that came to nothing
+};
+
+}  // namespace aoe

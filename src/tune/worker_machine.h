@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+
+#include "tune/machine.h"
+
+namespace aoe {
+
+struct WorkerMachineOptions {
+  WorkerTarget target;
+  int compile_jobs = 1;  // at once
+  // Asked between requests; an Interrupted is thrown once it says so.
+  std::function<bool()> stopped = [] { return false; };
+};
+
+// The user wants the job to end.
+class Interrupted : public std::exception {};
+
+// Worker processes: one that measures, on cores of its own if there are enough, and some that
+// compile. Where the model uses all cores, they take turns.
+std::unique_ptr<Machine> worker_machine(WorkerMachineOptions options);
+
+}  // namespace aoe
