@@ -107,7 +107,7 @@ sanitize: $(BUILD)/sanitize/build.ninja
 THREAD_TESTS = Runs|RunInto|ParallelFor|KnownCode|Compiler|ObjectCache
 tsan: $(BUILD)/tsan/build.ninja
 	@ninja -C $(BUILD)/tsan -j $(JOBS) aoe_tests
-	@ctest --test-dir $(BUILD)/tsan -R '^($(THREAD_TESTS))\.' --output-on-failure --no-tests=error
+	@TSAN_OPTIONS=die_after_fork=0 ctest --test-dir $(BUILD)/tsan -R '^($(THREAD_TESTS))\.' --output-on-failure --no-tests=error
 
 campaign: build
 	@ninja -C $(BUILD) -j $(JOBS) kernel_campaign

@@ -15,9 +15,10 @@ from operators.cases import IDENTITY, operators
 from peers import OURS, RIVALS
 from tuning import suite as tuning
 
-SUITES = ("models", "real", "operators", "call", "tuning")
+SUITES = ("models", "real", "narrow", "operators", "call", "tuning")
+MODEL_SUITES = ("models", "real", "narrow")
 THREADS = (1, 2)
-UNLESS_ASKED = ("models", "real", "operators", "call")
+UNLESS_ASKED = ("models", "real", "narrow", "operators", "call")
 PARTICIPANTS = (OURS, *RIVALS, "pytorch_eager", "pytorch_compile", "iree")
 QUICK_SECONDS = 4
 
@@ -60,12 +61,12 @@ def read_options() -> argparse.Namespace:
     add("--list", action="store_true", help="show what would be measured, and end")
     options = parser.parse_args()
     if options.suites is None:
-        named = ["models", "real"] * bool(options.models) + ["operators"] * bool(options.operators)
+        named = list(MODEL_SUITES) * bool(options.models) + ["operators"] * bool(options.operators)
         options.suites = named or list(UNLESS_ASKED)
     for suite in options.suites:
         require_known("--suites", suite, SUITES)
-    if options.models and not {"models", "real"} & set(options.suites):
-        refuse("--models names some, but --suites has neither models nor real")
+    if options.models and not set(MODEL_SUITES) & set(options.suites):
+        refuse(f"--models names some, but --suites has none of {', '.join(MODEL_SUITES)}")
     if options.operators and not {"operators", "tuning"} & set(options.suites):
         refuse("--operators names some, but --suites has neither operators nor tuning")
     if options.json == options.page:
@@ -107,7 +108,7 @@ def chosen_cases(options: argparse.Namespace) -> list[Chosen]:
     found: list[Chosen] = []
     for name, model in (models | own).items():
         if name in (options.models or models):
-            found.append(("real" if model.real else "models", model, None))
+            found.append((model.suite, model, None))
     for name, case in cases.items():
         if name in (options.operators or cases):
             found.append(("operators", case.model, case.family))
@@ -138,7 +139,7 @@ def _own_model(path: Path) -> zoo.ZooModel:
             for info in inputs
         }
 
-    return zoo.ZooModel(path.stem, path.name, path.read_bytes, random_inputs, real=True)
+    return zoo.ZooModel(path.stem, path.name, path.read_bytes, random_inputs, "real")
 
 
 def require_known(option: str, name: str, known: Sequence[str]) -> None:

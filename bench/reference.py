@@ -10,12 +10,16 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-# Of the largest output. Whoever is beyond it computes something else, or in another precision: f16
-# rounds a single number by up to 4.9e-4.
-MOST_ERROR = 4e-4
-
 # (operator, input) that the standard gives float alone, whatever the data are.
-_ALWAYS_FLOAT = {("Resize", 2), ("Upsample", 1)}
+_ALWAYS_FLOAT = {
+    ("Resize", 2),
+    ("Upsample", 1),
+    ("QuantizeLinear", 0),
+    ("QuantizeLinear", 1),
+    ("DequantizeLinear", 1),
+}
+_GIVES_FLOAT = {"DequantizeLinear"}
+_FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16}
 _TYPE_ATTRIBUTES = {"to", "dtype", "stash_type"}
 
 
@@ -74,7 +78,7 @@ def error_against(expected: Mapping[str, np.ndarray], found: Mapping[str, np.nda
 
 
 def _widened(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float64) if array.dtype == np.float32 else array
+    return array.astype(np.float64) if array.dtype in (np.float32, np.float16) else array
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
@@ -88,14 +92,14 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 def _convert(graph: onnx.GraphProto) -> None:
     for info in [*graph.input, *graph.output, *graph.value_info]:
         tensor = info.type.tensor_type
-        if tensor.elem_type == TensorProto.FLOAT:
+        if tensor.elem_type in _FLOATS:
             tensor.elem_type = TensorProto.DOUBLE
     for tensor in graph.initializer:
         _widen(tensor)
     nodes = []
     for node in list(graph.node):
         for attribute in node.attribute:
-            if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT:
+            if attribute.name in _TYPE_ATTRIBUTES and attribute.i in _FLOATS:
                 attribute.i = TensorProto.DOUBLE
             elif attribute.type == AttributeProto.TENSOR:
                 _widen(attribute.t)
@@ -111,11 +115,15 @@ def _convert(graph: onnx.GraphProto) -> None:
                     helper.make_node("Cast", [name], [node.input[index]], to=TensorProto.FLOAT)
                 )
         nodes.append(node)
+        if node.op_type in _GIVES_FLOAT:
+            given = node.output[0]
+            node.output[0] = f"{given}.float"
+            nodes.append(helper.make_node("Cast", [node.output[0]], [given], to=TensorProto.DOUBLE))
     del graph.node[:]
     graph.node.extend(nodes)
 
 
 def _widen(tensor: onnx.TensorProto) -> None:
-    if tensor.data_type == TensorProto.FLOAT:
+    if tensor.data_type in _FLOATS:
         values = numpy_helper.to_array(tensor).astype(np.float64)
         tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))

@@ -16,7 +16,7 @@ from intervals import FEWEST_PAIRS, Ratio, paired_ratio
 from models.zoo import ZooModel
 from peers import OURS, RIVALS
 from process import SECONDS_TO_LOAD, WORKER, Failure, Process
-from reference import MOST_ERROR, error_against, outputs_in_double
+from reference import error_against, outputs_in_double
 from rounds import FEWEST_ROUNDS, Turns, measure
 
 # A second process of a participant, for the A/A comparison.
@@ -113,7 +113,7 @@ class Bench:
                 threads=len(cpus),
             )
             self.versions[participant] = loaded["version"]
-            error = _checked(process, self.work / f"{key}.npz", expected)
+            error = _checked(process, self.work / f"{key}.npz", expected, case.zoo.most_error)
             process.pause()
         except (Failure, OSError, ValueError) as failure:
             if process:
@@ -145,7 +145,9 @@ def _head(suite: str, zoo: ZooModel, cpus: Sequence[int], family: str | None) ->
     return head | {"family": family} if family else head
 
 
-def _checked(process: Process, file: Path, expected: dict[str, np.ndarray]) -> float:
+def _checked(
+    process: Process, file: Path, expected: dict[str, np.ndarray], most_error: float
+) -> float:
     names = process.ask("computing outputs", SECONDS_TO_LOAD, do="outputs", to=str(file))["names"]
     with np.load(file) as arrays:
         found = dict(zip(names, (arrays[key] for key in arrays.files), strict=True))
@@ -154,7 +156,7 @@ def _checked(process: Process, file: Path, expected: dict[str, np.ndarray]) -> f
         error = error_against(expected, found)
     except ValueError as wrong:
         raise Failure(f"wrong outputs: {wrong}") from None
-    if error > MOST_ERROR:
+    if error > most_error:
         raise Failure(f"wrong outputs: they differ from double precision by {error:.1e}")
     return error
 

@@ -51,7 +51,7 @@ from tuning import suite as tuning
 from work import with_static_shapes, work
 
 # Of measuring, for a row; a row takes longer if its calls are long.
-SECONDS = {"models": 20, "real": 8, "operators": 4, "call": 4}
+SECONDS = {"models": 20, "real": 8, "narrow": 8, "operators": 4, "call": 4}
 
 
 def main() -> int:

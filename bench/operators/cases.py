@@ -137,7 +137,7 @@ def _operator(case: dict[str, Any]) -> Operator:
         case["title"],
         lambda: serialize(workload.build()),
         workload.random_inputs,
-        real=False,
+        suite="operators",
     )
     return Operator(case["family"], workload, model)
 
@@ -149,5 +149,5 @@ IDENTITY = ZooModel(
     "Identity of 16 numbers",
     lambda: serialize(_IDENTITY.build()),
     _IDENTITY.random_inputs,
-    real=False,
+    suite="operators",
 )

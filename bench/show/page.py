@@ -15,6 +15,7 @@ STYLE = Path(__file__).with_name("page.css")
 SUITES = {
     "models": ("ms", "Architectures with seeded weights, batch 1, f32."),
     "real": ("ms", "Models as their publishers trained and exported them."),
+    "narrow": ("ms", "Models in f16, and with products of 8-bit integers (QDQ)."),
     "call": ("µs", "A model that does nothing: what every call costs."),
 }
 HEAD_TEXT = (

@@ -10,6 +10,7 @@ TITLES = {
     "models": "Models",
     "eight": "The eight models",
     "real": "Models with trained weights",
+    "narrow": "Models in narrower types",
     "operators": "Operators",
     "call": "The cost of a call",
 }

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from environments import Environments
+from models.zoo import MOST_ERROR
 from operators.cases import FILE
 from process import Failure
-from reference import MOST_ERROR
 from work import operator_flops
 
 from tuning.screen import SignOfLife, line

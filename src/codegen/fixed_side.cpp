@@ -80,8 +80,9 @@ FixedSide fixed_side(const Workload& workload, const Stage& stage, const Contrac
   copy.outputs = {static_cast<int>(only.values.size()) - 1};
   only.outputs = copy.outputs;
   only.stages = {std::move(copy)};
-  result.elements = Kernel(std::make_shared<const Workload>(std::move(only)), device)
-                        .run(inputs, device.cores)[0];
+  // On one thread: kernels are made on as many as the caller has allowed.
+  result.elements =
+      Kernel(std::make_shared<const Workload>(std::move(only)), device).run(inputs, 1)[0];
   return result;
 }
 

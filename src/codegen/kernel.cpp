@@ -294,11 +294,17 @@ std::string Kernel::assembly_text() const {
   return text;
 }
 
+std::vector<std::shared_ptr<const Code>> Kernel::codes() const {
+  std::vector<std::shared_ptr<const Code>> codes;
+  for (const auto& step : steps_) {
+    for (const Step::Part& part : step->parts()) codes.push_back(part.code);
+  }
+  return codes;
+}
+
 int Kernel::spills() const {
   int spills = 0;
-  for (const auto& step : steps_) {
-    for (const Step::Part& part : step->parts()) spills += part.code->spills();
-  }
+  for (const auto& code : codes()) spills += code->spills();
   return spills;
 }
 

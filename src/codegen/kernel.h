@@ -12,6 +12,8 @@
 
 namespace aoe {
 
+class Code;
+
 // A workload as machine code. Immutable after construction, so several threads may run it at once.
 class Kernel {
  public:
@@ -49,6 +51,9 @@ class Kernel {
 
   // Vector registers that inner loops keep in memory: each costs more than a policy can gain.
   int spills() const;
+
+  // All functions: what each took to compile, its size.
+  std::vector<std::shared_ptr<const Code>> codes() const;
 
   // One part of the work, done after those before it.
   class Step;

@@ -159,7 +159,11 @@ class WinogradStep : public Kernel::Step {
     }
   }
 
-  int64_t table_bytes() const { return aligned_work(16 * static_cast<int64_t>(sizeof(void*))); }
+  int64_t table_bytes() const {
+    const size_t most = std::max(
+        {image_.nest.buffers.size(), whole_.nest.buffers.size(), last_.nest.buffers.size()});
+    return aligned_work(static_cast<int64_t>(most * sizeof(void*)));
+  }
   int64_t image_bytes() const {
     return aligned_work(tile_.positions() * memory_.image_step(w_, tile_.side) * 4);
   }

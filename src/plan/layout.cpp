@@ -23,10 +23,12 @@ bool contracts(const Task& task) {
                      [](const Stage& stage) { return contraction_of(stage).has_value(); });
 }
 
-// A plane of one point lies the same way wherever its channels are.
+// A plane of one point lies the same way wherever its channels are, and so does nothing at all.
 bool can_lie_otherwise(const ValueType& type) {
   const auto& shape = type.shape;
-  return shape && shape->size() >= 3 && element_count(*shape) != (*shape)[0] * (*shape)[1];
+  if (!shape || shape->size() < 3) return false;
+  const int64_t count = element_count(*shape);
+  return count != 0 && count != (*shape)[0] * (*shape)[1];
 }
 
 class LayoutChoice {
@@ -41,9 +43,23 @@ class LayoutChoice {
     // for.
     while (!rewritten()) {
     }
+    for (PlanStep& step : plan_.steps) step.changes_layout = changes_layout(step);
   }
 
  private:
+  bool changes_layout(const PlanStep& step) const {
+    const auto lies = [&](const std::vector<int>& values, bool otherwise) {
+      return std::any_of(values.begin(), values.end(), [&](int id) {
+        return id >= 0 && !graph_.value(id).is_constant() &&
+               can_lie_otherwise(graph_.value(id).type) && plan_.layouts.contains(id) == otherwise;
+      });
+    };
+    const std::vector<int> read = values_read(step, graph_);
+    const std::vector<int>& made = values_made(step, graph_);
+    return (lies(read, true) && !lies(made, true) && lies(made, false)) ||
+           (lies(made, true) && !lies(read, true) && lies(read, false));
+  }
+
   static bool is_workload(const PlanStep& step) { return step.kind == PlanStep::Kind::workload; }
 
   void fix(const std::vector<int>& values) {
@@ -69,7 +85,6 @@ class LayoutChoice {
   void spread() {
     bool found = true;
     std::vector<bool> done(plan_.steps.size());
-    std::set<size_t> ranks;
     while (found) {
       found = false;
       for (size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -132,18 +147,5 @@ class LayoutChoice {
 }  // namespace
 
 void choose_layouts(Plan& plan, const Graph& graph) { LayoutChoice(plan, graph).choose(); }
-
-bool changes_layout(const PlanStep& step, const Plan& plan, const Graph& graph) {
-  const auto lies = [&](const std::vector<int>& values, bool otherwise) {
-    return std::any_of(values.begin(), values.end(), [&](int id) {
-      return id >= 0 && !graph.value(id).is_constant() && can_lie_otherwise(graph.value(id).type) &&
-             plan.layouts.contains(id) == otherwise;
-    });
-  };
-  const std::vector<int> read = values_read(step, graph);
-  const std::vector<int>& made = values_made(step, graph);
-  return (lies(read, true) && !lies(made, true) && lies(made, false)) ||
-         (lies(made, true) && !lies(read, true) && lies(read, false));
-}
 
 }  // namespace aoe

@@ -18,7 +18,4 @@ std::optional<Task> with_layout(const Task& task, int value, const Layout& layou
 // around convolutions channels come last, so that they are products of matrices as they lie.
 void choose_layouts(Plan& plan, const Graph& graph);
 
-// Whether a step takes what lies one way in memory and makes what lies another.
-bool changes_layout(const PlanStep& step, const Plan& plan, const Graph& graph);
-
 }  // namespace aoe

@@ -16,10 +16,11 @@ struct PlanStep {
   enum class Kind : uint8_t { workload, in_place, host, late };
 
   Kind kind = Kind::workload;
-  std::vector<int> nodes;      // of the graph, in its order; the last one's outputs are made
-  Task task;                   // of a workload, also of one whose results are in place
-  HostKernel host;             // of a host kernel
-  std::vector<int> last_uses;  // values that nobody needs after this step
+  std::vector<int> nodes;       // of the graph, in its order; the last one's outputs are made
+  Task task;                    // of a workload, also of one whose results are in place
+  HostKernel host;              // of a host kernel
+  std::vector<int> last_uses;   // values that nobody needs after this step
+  bool changes_layout = false;  // what it makes lies otherwise in memory than what it takes
 
   // What is not in place after all, values of the graph and bytes of them. A Value of its own is
   // not copied but shared.

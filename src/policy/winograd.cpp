@@ -215,6 +215,8 @@ int64_t WinogradMemory::product_step(const Winograd& w, int side) const {
 std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage) {
   const auto c = contraction_of(stage);
   if (!c || !is_fixed(workload, c->right) || is_fixed(workload, c->left)) return std::nullopt;
+  // Weights that differ from image to image, or from place to place, are no filter.
+  if (!c->outer.empty()) return std::nullopt;
   if (c->left->op != ExprOp::load || c->left.dtype() != DType::f32 || c->columns.size() != 1 ||
       stage.elements[0].dtype() != DType::f32 || stage.results[0].dtype() != DType::f32) {
     return std::nullopt;
@@ -224,6 +226,7 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
   w.weights = c->right;
   w.filter = c->columns[0];
   const Shape extents = stage.extents();
+  w.axes = extents.size();
   const size_t out = stage.axes.size();
   const Shape& shape = workload.values[static_cast<size_t>(c->left->id)].type.shape;
   if (has_outside(c->left) &&
@@ -260,11 +263,11 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
     (windows == 0 ? w.y : w.x) = *position;
     (windows == 0 ? w.tap_y : w.tap_x) = *tap;
     (windows == 0 ? w.height : w.width) = extents[*position];
-    (windows == 0 ? w.top : w.left) = form->constant;
     ++windows;
   }
   if (windows != 2 || w.channels == 0 || !(w.y < w.x && w.x < w.filter) ||
-      (w.batch && *w.batch > w.y)) {
+      (w.batch && *w.batch >= w.y) || w.tap_y == w.tap_x || w.channel == w.tap_y ||
+      w.channel == w.tap_x) {
     return std::nullopt;
   }
   w.filters = extents[w.filter];
@@ -324,7 +327,7 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
   std::vector<Expr> elements;
   for (int64_t i = 0; i < tile.points; ++i) {
     for (int64_t j = 0; j < tile.points; ++j) {
-      std::vector<Expr> to(64, number(0));
+      std::vector<Expr> to(w.axes, number(0));
       if (w.batch) to[*w.batch] = axis(0);
       to[w.y] = axis(1) * m + i;
       to[w.x] = axis(2) * m + j;

@@ -18,8 +18,8 @@ struct Winograd {
   size_t tap_y = 0, tap_x = 0, channel = 0;
   int64_t images = 1, height = 0, width = 0;  // of the results
   int64_t channels = 0, filters = 0;
-  int64_t top = 0, left = 0;  // where the first window begins
-  Expr image;                 // the load
+  size_t axes = 0;  // that the stage has
+  Expr image;       // the load
   Expr weights;
 };
 

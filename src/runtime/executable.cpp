@@ -195,7 +195,7 @@ StepSeen Executable::seen(size_t step) const {
   if (steps_[step].kernel) seen.workload = &steps_[step].kernel->workload();
   if (steps_[step].evaluator) seen.workload = &steps_[step].evaluator->workload();
   seen.compiled = steps_[step].kernel != nullptr;
-  seen.changes_layout = changes_layout(planned, plan_, graph_);
+  seen.changes_layout = planned.changes_layout;
   return seen;
 }
 
@@ -410,14 +410,15 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
     copies.reserve(from.size() + to.size());
     for (TensorView& view : from) {
       copies.emplace_back(view.type());
-      std::memcpy(copies.back().raw(), view.elements, static_cast<size_t>(copies.back().bytes()));
+      copy(static_cast<const std::byte*>(view.elements), copies.back().raw(),
+           copies.back().bytes());
       view = view_of(copies.back());
     }
     for (TensorView& view : to) view = view_of(copies.emplace_back(view.type()));
     run_into(from, to, watch, stand_in);
     for (size_t i = 0; i < to.size(); ++i) {
-      std::memcpy(outputs[i].elements, to[i].elements,
-                  static_cast<size_t>(to[i].count() * info(to[i].dtype).bytes));
+      copy(static_cast<const std::byte*>(to[i].elements),
+           static_cast<std::byte*>(outputs[i].elements), to[i].count() * info(to[i].dtype).bytes);
     }
     return;
   }
@@ -438,9 +439,7 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
             "output '{}' is {}, memory is given for {}", graph_.output_names[i], to_string(type),
             to_string(outputs[i].type()));
     const Tensor& made = value.tensor();
-    if (made.bytes() > 0) {
-      std::memcpy(outputs[i].elements, made.raw(), static_cast<size_t>(made.bytes()));
-    }
+    copy(made.raw(), static_cast<std::byte*>(outputs[i].elements), made.bytes());
   }
 }
 

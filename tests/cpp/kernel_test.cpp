@@ -183,6 +183,57 @@ TEST(Winograd, ComputesWhatTheReferenceDoes) {
   }
 }
 
+TEST(Winograd, HasRoomForManyOperandsBehindTheSums) {
+  constexpr int kOthers = 24;
+  std::string text = "in %0 f32[1,8,8,32]\nweight %1 f32[64,32,3,3]\n";
+  std::string result = "$0";
+  for (int i = 0; i < kOthers; ++i) {
+    text += fmt::format("in %{} f32[1,8,8,64]\n", 2 + i);
+    result = fmt::format("({} + %{}[a, b, c, d])", result, 2 + i);
+  }
+  text += fmt::format(
+      "%{0} f32[1,8,8,64] = sum(r:32,s:3,t:3) %0[a, (b + s) - 1, (c + t) - 1, r]?0 * %1[d, r, s, "
+      "t] "
+      "-> {1}\nout %{0}\n",
+      2 + kOthers, result);
+  const auto workload = std::make_shared<const Workload>(parse_workload(text));
+  std::vector<Tensor> inputs;
+  for (const int id : workload->inputs) {
+    inputs.push_back(filled(workload->values[static_cast<size_t>(id)].type));
+  }
+  std::vector<Tensor> weights(inputs.size());
+  weights[1] = inputs[1];
+  const std::vector<double> expected = Evaluator(workload).run(inputs, 1)[0].to_doubles();
+  Structure structure;
+  structure.stages.resize(1);
+  structure.stages[0].winograd = 4;
+  for (const Device& device : host_devices()) {
+    const Policy policy = default_policy(schedule_of(*workload, structure), structure, device);
+    const std::vector<double> found =
+        Kernel(workload, policy, device, weights).run(inputs, 1)[0].to_doubles();
+    for (size_t e = 0; e < expected.size(); ++e) ASSERT_NEAR(found[e], expected[e], 1e-3);
+  }
+}
+
+// Sums of products that look like such a convolution, and are none.
+TEST(Winograd, IsForConvolutionsAlone) {
+  const char* const texts[] = {
+      // Weights for each image.
+      "in %0 f32[2,16,16,32]\nweight %1 f32[2,3,3,32,128]\n%2 f32[2,16,16,128] = sum(r:3,s:3,t:32) "
+      "%0[a, (b + r) - 1, (c + s) - 1, t]?0 * %1[a, r, s, t, d]\nout %2\n",
+      // Of each image another row.
+      "in %0 f32[16,18,18,32]\nweight %1 f32[3,3,32,128]\n%2 f32[16,16,128] = sum(r:3,s:3,t:32) "
+      "%0[a, a + r, b + s, t] * %1[r, s, t, c]\nout %2\n",
+      // Along a diagonal.
+      "in %0 f32[1,18,18,32]\nweight %1 f32[3,32,128]\n%2 f32[1,16,16,128] = sum(r:3,s:32) "
+      "%0[a, b + r, c + r, s] * %1[r, s, d]\nout %2\n",
+  };
+  for (const char* text : texts) {
+    const Workload workload = parse_workload(text);
+    EXPECT_FALSE(winograd_of(workload, workload.stages[0])) << text;
+  }
+}
+
 TEST(Kernel, ReportsAnIndexAsTheReferenceDoes) {
   const auto workload = std::make_shared<const Workload>(
       parse_workload("in %0 f32[4]\nin %1 i64[3]\n%2 f32[3] = %0[%1[a]]\nout %2\n"));

@@ -1,9 +1,12 @@
 #include "tests/cpp/random_workloads.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include "expr/builder.h"
+#include "expr/parse.h"
 #include "measure/check.h"
 #include "op/contraction.h"
 #include "op/convolution.h"
@@ -29,6 +32,7 @@ class Maker {
 
   RandomWorkload make() {
     if (below(8) == 0) return operator_call();
+    if (below(24) == 0) return filtered();
     current_ = begin();
     const int count = 1 + below(4);
     for (int i = 0; i < count; ++i) step();
@@ -486,6 +490,41 @@ class Maker {
     Lowered lowered = lower(*find_operator("", name, call.opset), call);
     ranges_.assign(lowered.workload->inputs.size(), {-2, 2});
     return finished(std::move(*lowered.workload), {tolerance_of(DType::f32)});
+  }
+
+  // A convolution that Winograd's algorithm can do, as a plan lays it out, with what follows it.
+  RandomWorkload filtered() {
+    const int64_t images = 1 + below(2);
+    const int64_t top = below(2);
+    const int64_t left = below(2);
+    const int64_t height = 2 + below(16);
+    const int64_t width = 2 + below(16);
+    const int64_t in = any<int64_t>({1, 3, 16, 32, 33, 48});
+    const int64_t out = any<int64_t>({8, 16, 32, 48, 64});
+    const int others = below(3) == 0 ? below(20) : below(3);
+    const Shape made{images, std::max<int64_t>(1, height + 2 * top - 2),
+                     std::max<int64_t>(1, width + 2 * left - 2), out};
+    const auto text = [](const Shape& shape) { return fmt::format("{}", fmt::join(shape, ",")); };
+    std::string lines = fmt::format("in %0 f32[{}]\nweight %1 f32[{},{},3,3]\nweight %2 f32[{}]\n",
+                                    text({images, height, width, in}), out, in, out);
+    std::string result = "$0 + %2[d]";
+    for (int i = 0; i < others; ++i) {
+      const int number = 3 + i;
+      lines += fmt::format("in %{} f32[{}]\n", number, text(made));
+      result = fmt::format("({}) {} %{}[a, b, c, d]", result, coin() ? "+" : "-", number);
+    }
+    const int value = 3 + others;
+    lines += fmt::format(
+        "%{} f32[{}] = sum(r:{},s:3,t:3) %0[a, (b + s) - {}, (c + t) - {}, r]?0 * %1[d, r, s, t] "
+        "-> "
+        "max({}, 0)\nout %{}\n",
+        value, text(made), in, top, left, result, value);
+    RandomWorkload made_of{std::make_shared<const Workload>(parse_workload(lines)), {}, {1e-4}};
+    for (const int input : made_of.workload->inputs) {
+      made_of.inputs.push_back(
+          contents(made_of.workload->values[static_cast<size_t>(input)].type, {-2, 2}));
+    }
+    return made_of;
   }
 
   RandomWorkload finished(Workload workload, std::vector<double> tolerances) {

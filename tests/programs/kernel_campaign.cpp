@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,10 +25,14 @@ struct Progress {
 };
 Progress* progress = nullptr;
 
-// Minutes for one pair are a hang.
-constexpr unsigned kMostSeconds = 60;
+// A minute of computing for one pair is a hang, and so is half an hour of anything: the campaign
+// may have been paused.
+constexpr unsigned kMostSecondsUsed = 60;
+constexpr unsigned kMostSeconds = 1800;
 
 void announce(uint64_t seed, const std::string& text) {
+  const itimerval used{{0, 0}, {kMostSecondsUsed, 0}};
+  setitimer(ITIMER_PROF, &used, nullptr);
   alarm(kMostSeconds);
   progress->seed = seed;
   std::snprintf(progress->text, sizeof progress->text, "%s", text.c_str());

@@ -164,7 +164,7 @@ def row(tmp_path, monkeypatch):
     """Measures y = -x with the named fakes beside aoe."""
     find_fakes(monkeypatch)
     monkeypatch.setattr(rounds, "TURN_NS", 100_000)
-    zoo = ZooModel("negation", "Negation", negation, lambda random: {}, real=False)
+    zoo = ZooModel("negation", "Negation", negation, lambda random: {}, "models")
     case = one_row.Case(zoo, "models", tmp_path / "n.onnx", tmp_path / "n.npz", 6, 48)
     case.model.write_bytes(negation())
     np.savez(case.inputs, x=np.arange(1, 7, dtype=np.float32).reshape(2, 3))
@@ -412,7 +412,7 @@ def command(*options: str) -> subprocess.CompletedProcess:
         (["--trials", "-5"], "'-5' is not a"),
         (["--json", "/dev/null/results.json"], "/dev/null/results.json cannot be written"),
         (["--suites", ","], "there is nothing to measure"),
-        (["--suites", "call", "--models", "minilm"], "--suites has neither models nor real"),
+        (["--suites", "call", "--models", "minilm"], "--suites has none of models, real, narrow"),
         (["--json", "x", "--page", "x"], "--json and --page are the same file"),
         (["--threads", "1000"], "--threads: 1000, but there are"),
         (["--suites", "tuning", "--operators", "max_pool"], "--operators: there is no 'max_pool'"),
@@ -444,6 +444,7 @@ def test_list_shows_what_is_asked_for():
     assert {name: suites.count(name) for name in dict.fromkeys(suites)} == {
         "models": 9,
         "real": 6,
+        "narrow": 6,
         "operators": 40,
         "call": 1,
     }

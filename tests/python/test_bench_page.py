@@ -32,7 +32,7 @@ HOSTILE = '</title><script>alert("1")</script>&<b x="'
 def results():
     rows = [row("models", f"model{i}", t) for t in (1, 2) for i in range(9)]
     rows += [row("operators", f"op{i}", t, family=f"f{i % 4}") for t in (1, 2) for i in range(40)]
-    rows += [row("real", "published"), row("call", "identity")]
+    rows += [row("real", "published"), row("narrow", "half"), row("call", "identity")]
     rows[0]["measured"]["iree"] = failed("killed by signal 9 while timing")
     del rows[0]["ratios"]["iree"]
     means = [mean("models", peer, 0.5, 9) for peer in ("best", "noise")]
@@ -160,12 +160,12 @@ def test_it_fetches_nothing(results):
         assert key != "href" or name == "a"
 
 
-@pytest.mark.parametrize("suite", ["models", "real", "operators", "call"])
+@pytest.mark.parametrize("suite", ["models", "real", "narrow", "operators", "call"])
 def test_one_row_is_enough(suite):
     more = {"family": "f"} if suite == "operators" else {}
     found = words(made([row(suite, "alone", **more)]))
     assert "Title of alone" in found
-    assert found.count("This file has no such measurements.") == 3
+    assert found.count("This file has no such measurements.") == 4
     assert "no tuning measurements" in found
     # In the table, who was faster and who was measured twice, below the ratios.
     assert "0.0100 [0.0099, 0.0101] ONNX Runtime 1.002 [0.992, 1.012] ONNX Runtime 24" in found

@@ -116,7 +116,7 @@ def test_three_digits(value, text):
 
 
 def test_a_case_that_cannot_be_prepared_is_a_row():
-    model = ZooModel("m", "A model", bytes, lambda random: {}, real=True)
+    model = ZooModel("m", "A model", bytes, lambda random: {}, "real")
     empty = failed_row("real", model, [1], None, {"aoe": "no such package"})
     given = results([empty])
     assert "no such package" in table.text(given)

@@ -8,7 +8,7 @@ from models.zoo import ZOO
 
 
 @pytest.mark.parametrize("kernels", [None, *NARROWER])
-@pytest.mark.parametrize("name", [model.name for model in ZOO.values() if model.real])
+@pytest.mark.parametrize("name", [model.name for model in ZOO.values() if model.suite == "real"])
 def test_equals_onnxruntime(name, kernels):
     model, inputs = ZOO[name].build(), ZOO[name].inputs(np.random.default_rng(0))
     assert_equals_onnxruntime(model, inputs, kernels)

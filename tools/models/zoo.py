@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from models import bert, efficientnet, gpt2, mobilenetv2, real, resnet, unet, vit
+from models import bert, efficientnet, gpt2, mobilenetv2, narrow, real, resnet, unet, vit
 from models.builder import WeightSource, serialize
 from models.weights import seeded
 
@@ -17,6 +17,12 @@ Inputs = dict[str, np.ndarray]
 
 
 Architecture = Callable[[WeightSource | None], onnx.ModelProto]
+
+
+# How far outputs may be from those in double precision, as a part of the largest one. Whoever is
+# beyond it computes something else, or in another precision: f16 rounds a single number by up to
+# 4.9e-4.
+MOST_ERROR = 4e-4
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,8 @@ class ZooModel:
     title: str
     build: Callable[[], bytes]
     inputs: Callable[[np.random.Generator], Inputs]
-    real: bool  # With trained weights; otherwise they are random.
+    suite: str  # "models": random weights; "real": trained ones; "narrow": f16 or int8; "operators"
+    most_error: float = MOST_ERROR
 
 
 BERT_128 = bert.BertConfig(layers=4, tokens=128)
@@ -99,7 +106,7 @@ def _generated(name: str, title: str, inputs: Callable[[np.random.Generator], In
     def build() -> bytes:
         return serialize(architecture(seeded(gain=gain)))
 
-    return ZooModel(name, title, build, inputs, real=False)
+    return ZooModel(name, title, build, inputs, "models")
 
 
 def _real(
@@ -108,7 +115,31 @@ def _real(
     build: Callable[[], bytes],
     inputs: Callable[[np.random.Generator], Inputs],
 ) -> ZooModel:
-    return ZooModel(name, title, build, inputs, real=True)
+    return ZooModel(name, title, build, inputs, "real")
+
+
+def _half(model: ZooModel) -> ZooModel:
+    def build() -> bytes:
+        return serialize(narrow.half(onnx.load_from_string(model.build())))
+
+    def inputs(random: np.random.Generator) -> Inputs:
+        return {
+            name: array.astype(np.float16) if array.dtype == np.float32 else array
+            for name, array in model.inputs(random).items()
+        }
+
+    # Every intermediate result may be rounded.
+    return ZooModel(f"{model.name}_f16", f"{model.title}, f16", build, inputs, "narrow", 0.03)
+
+
+def _quantized(model: ZooModel) -> ZooModel:
+    def build() -> bytes:
+        return serialize(narrow.quantized(onnx.load_from_string(model.build())))
+
+    # Next to the middle between two integers, the last bit of a float decides.
+    return ZooModel(
+        f"{model.name}_int8", f"{model.title}, int8", build, model.inputs, "narrow", 0.1
+    )
 
 
 _ALL = (
@@ -154,7 +185,20 @@ _ALL = (
     _real("minilm", "MiniLM-L6, 32 tokens", real.minilm, real.minilm_sentence),
 )
 
-ZOO = {model.name: model for model in _ALL}
+_IN_NARROW_TYPES = [
+    model for model in _ALL if model.name in ("resnet50", "mobilenetv2", "bert_128")
+]
+
+ZOO = {
+    model.name: model
+    for model in (
+        *_ALL,
+        *(_half(model) for model in _IN_NARROW_TYPES),
+        *(_quantized(model) for model in _IN_NARROW_TYPES),
+    )
+}
 
 # What the benchmark's figures over models are means of. BERT is in it once.
-THE_EIGHT = tuple(model.name for model in _ALL if not model.real and model.name != "bert_512")
+THE_EIGHT = tuple(
+    model.name for model in _ALL if model.suite == "models" and model.name != "bert_512"
+)

@@ -1,0 +1,50 @@
+// What compiling takes: compile_times MODEL.onnx... Prints a line for each function that the
+// models' kernels call, the slowest first, and how they lie together. Functions that models share
+// are compiled, and counted, once; with XDG_CACHE_HOME in an empty folder none comes from disk.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/jit.h"
+#include "codegen/kernel.h"
+#include "frontend/onnx.h"
+#include "graph/simplify.h"
+#include "runtime/executable.h"
+
+int main(int argc, char** argv) {
+  struct Entry {
+    double ms;
+    std::string of;
+  };
+  std::vector<Entry> entries;
+  std::set<std::shared_ptr<const aoe::Code>> seen;
+  for (int i = 1; i < argc; ++i) {
+    try {
+      aoe::Graph graph = aoe::load_onnx(argv[i]);
+      aoe::simplify(graph);
+      aoe::Engine engine;
+      engine.device = aoe::host_device();
+      const aoe::Executable executable(std::move(graph), engine);
+      for (const auto& kernel : executable.kernels()) {
+        for (const auto& code : kernel->codes()) {
+          if (!seen.insert(code).second || code->compile_ms() == 0) continue;
+          entries.push_back(
+              {code->compile_ms(), fmt::format("{}: {}", argv[i], to_string(kernel->workload()))});
+        }
+      }
+    } catch (const aoe::Error& error) {
+      fmt::print(stderr, "{}: {}\n", argv[i], error.what());
+      return 1;
+    }
+  }
+  if (entries.empty()) return 1;
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.ms > b.ms; });
+  for (const Entry& entry : entries) fmt::print("{:.1f} ms  {}\n", entry.ms, entry.of);
+  fmt::print("{} functions: median {:.1f} ms, ninetieth percentile {:.1f}, most {:.1f}\n",
+             entries.size(), entries[entries.size() / 2].ms, entries[entries.size() / 10].ms,
+             entries[0].ms);
+  return 0;
+}
