@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "measure/clock.h"
@@ -58,8 +60,12 @@ class Worker::Client {
 
   PassesResult passes(const std::vector<Assignment>& assignments,
                       const std::vector<double>& limits_ns) {
-    for (const Assignment& assignment : assignments) introduce(assignment);
-    auto answer = ask({{"do", "passes"}, {"assignments", assignments}, {"limits_ns", limits_ns}});
+    std::set<Candidate> about;
+    for (const Assignment& assignment : assignments) {
+      about.insert(assignment.begin(), assignment.end());
+    }
+    auto answer =
+        ask({{"do", "passes"}, {"assignments", assignments}, {"limits_ns", limits_ns}}, about);
     if (const Loss* loss = std::get_if<Loss>(&answer)) return {{}, {forgotten(*loss)}};
     PassesResult result = passes_of(std::get<Json>(answer));
     for (const FailedCandidate& failed : result.failed) known_.erase(failed.candidate);
@@ -68,12 +74,12 @@ class Worker::Client {
 
   AloneResult alone(int workload, const std::vector<Candidate>& order, Caches caches,
                     double limit_ns) {
-    introduce(order);
     auto answer = ask({{"do", "alone"},
                        {"workload", workload},
                        {"order", order},
                        {"cold", caches == Caches::cold},
-                       {"limit_ns", limit_ns}});
+                       {"limit_ns", limit_ns}},
+                      {order.begin(), order.end()});
     if (const Loss* loss = std::get_if<Loss>(&answer)) return {{}, {forgotten(*loss)}};
     AloneResult result = alone_of(std::get<Json>(answer));
     for (const FailedCandidate& failed : result.failed) known_.erase(failed.candidate);
@@ -100,24 +106,34 @@ class Worker::Client {
     if (const Loss* loss = std::get_if<Loss>(&answer)) {
       fail("a worker process cannot open it: {}", loss->failure.detail);
     }
-    workloads_ = workloads_of(std::get<Json>(answer).at("workloads"));
+    std::vector<OpenWorkload> opened = workloads_of(std::get<Json>(answer).at("workloads"));
+    if (workloads_.empty()) {
+      workloads_ = std::move(opened);
+      return;
+    }
+    // Callers hold on to those of the first process.
+    const bool same =
+        std::equal(workloads_.begin(), workloads_.end(), opened.begin(), opened.end(),
+                   [](const OpenWorkload& a, const OpenWorkload& b) { return a.text == b.text; });
+    require(same, "'{}' is no longer the model that it was", target_.model.string());
   }
 
-  // Candidates that the process does not know, because it took the place of another.
-  void introduce(const std::vector<Candidate>& candidates) {
+  // Tells the process of candidates that it does not know, because it took the place of another.
+  std::optional<Loss> introduce(const std::set<Candidate>& candidates) {
     for (const Candidate candidate : candidates) {
       if (candidate == 0) continue;
       const auto found = known_.find(candidate);
       require(found != known_.end(), "candidate {} has failed, or never was", candidate);
       Known& known = found->second;
       if (known.introduced) continue;
-      const auto answer = ask({{"do", "adopt"},
-                               {"candidate", candidate},
-                               {"workload", known.workload},
-                               {"policy", known.policy}});
-      require(std::holds_alternative<Json>(answer), "a worker process cannot be started again");
+      auto answer = exchange({{"do", "adopt"},
+                              {"candidate", candidate},
+                              {"workload", known.workload},
+                              {"policy", known.policy}});
+      if (const Loss* loss = std::get_if<Loss>(&answer)) return *loss;
       known.introduced = true;
     }
+    return std::nullopt;
   }
 
   FailedCandidate forgotten(const Loss& loss) {
@@ -125,15 +141,22 @@ class Worker::Client {
     return {loss.candidate, loss.failure};
   }
 
-  // As below; a process that is lost is replaced.
-  std::variant<Json, Loss> ask(const Json& request) {
-    auto answer = exchange(request);
-    if (!process_alive_) {
+  // One request and its answer, from a process that knows what it is about. A lost one is replaced;
+  // if somebody killed it while no candidate was at work, the next one is asked.
+  std::variant<Json, Loss> ask(const Json& request, const std::set<Candidate>& about = {}) {
+    constexpr int kMostKills = 3;
+    for (int kills = 1;; ++kills) {
+      const std::optional<Loss> early = introduce(about);
+      std::variant<Json, Loss> answer =
+          early ? std::variant<Json, Loss>(*early) : exchange(request);
+      if (process_alive_) return answer;
       ++losses_;
-      if (const Loss* loss = std::get_if<Loss>(&answer)) known_.erase(loss->candidate);
+      const Loss& loss = std::get<Loss>(answer);
+      known_.erase(loss.candidate);
       start();
+      const bool nobodys_fault = loss.candidate == 0 && loss.failure.cause == Cause::killed;
+      if (!nobodys_fault || kills == kMostKills) return answer;
     }
-    return answer;
   }
 
   double seconds_for(Phase phase) const {
@@ -144,7 +167,7 @@ class Worker::Client {
     }
   }
 
-  // One request and its answer. Throws Error if the request is at fault.
+  // Throws Error if the request is at fault.
   std::variant<Json, Loss> exchange(const Json& request) {
     process_alive_ = true;
     const bool written = process_->lines().write(request);

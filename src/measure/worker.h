@@ -109,6 +109,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // As they were when it was first opened, also after the process was replaced.
   const std::vector<OpenWorkload>& workloads() const;
 
   // Validates the policy, makes the kernel and compares it with the reference on two inputs. Only

@@ -41,7 +41,7 @@ void catch_strays() {
 void end_with(int socket) {
   std::thread([socket] {
     pollfd ended{socket, POLLRDHUP, 0};
-    while ((ended.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) poll(&ended, 1, -1);
+    while ((ended.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) == 0) poll(&ended, 1, -1);
     _exit(0);
   }).detach();
 }
