@@ -101,7 +101,7 @@ def test_an_interrupted_job_says_how_to_go_on(model, tmp_path):
 
 
 def test_every_fault_costs_one_candidate(model, tmp_path):
-    kinds = "wrong_element nan before behind crash allocation killed".split()
+    kinds = ["wrong_element", "nan", "before", "behind", "crash", "allocation", "killed"]
     # The first candidates of a worker are the policies that stand; then come the search's, of which
     # some are refused before they run.
     faults = ",".join(f"{30 + i}:{kind}" for i, kind in enumerate([*kinds * 4, "endless_loop"]))
