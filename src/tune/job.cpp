@@ -54,7 +54,7 @@ class Job {
 
  private:
   // A workload that is tuned.
-  struct Tuned {
+  struct TunedWorkload {
     int workload = 0;
     std::shared_ptr<const Workload> parsed;
     std::unique_ptr<Searcher> searcher;
@@ -84,7 +84,7 @@ class Job {
       standing_ns_.push_back(one.own_ns);
       if (!chosen[i]) continue;
       if (one.own_ns < kLeastShare * total) continue;
-      Tuned tuned;
+      TunedWorkload tuned;
       tuned.workload = static_cast<int>(i);
       tuned.share = one.own_ns / total;
       tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
@@ -95,18 +95,18 @@ class Job {
     pass_ns_ = std::max(total, 1.0);
   }
 
-  const OpenWorkload& workload(const Tuned& tuned) const {
+  const OpenWorkload& workload(const TunedWorkload& tuned) const {
     return result_.workloads[static_cast<size_t>(tuned.workload)];
   }
 
   // What cannot stand as it is cannot be compared with.
   void check_standing() {
     Work work;
-    for (const Tuned& one : tuned_) {
+    for (const TunedWorkload& one : tuned_) {
       work.compile.push_back({one.workload, workload(one).policy});
     }
     const Done done = asked(work);
-    std::vector<Tuned> sound;
+    std::vector<TunedWorkload> sound;
     for (size_t i = 0; i < tuned_.size(); ++i) {
       if (done.compiled[i]) {
         result_.failed.push_back(tuned_[i].workload);
@@ -129,7 +129,7 @@ class Job {
 
   void tell(JobProgress::Phase phase, double share) {
     JobProgress progress{phase, share, elapsed_s_, timed_};
-    for (const Tuned& one : tuned_) {
+    for (const TunedWorkload& one : tuned_) {
       if (one.seen.empty() || 1 / one.seen[0].share <= progress.best_speed_up) continue;
       progress.best_speed_up = 1 / one.seen[0].share;
       progress.workload = one.workload;
@@ -148,7 +148,8 @@ class Job {
 
   std::vector<Candidate> propose() {
     std::vector<double> weights;
-    for (const Tuned& one : tuned_) weights.push_back(one.exhausted ? 0 : std::sqrt(one.share));
+    for (const TunedWorkload& one : tuned_)
+      weights.push_back(one.exhausted ? 0 : std::sqrt(one.share));
     std::vector<size_t> counts(tuned_.size());
     for (size_t i = 0; i < kBatch; ++i) {
       if (std::accumulate(weights.begin(), weights.end(), 0.0) <= 0) break;
@@ -215,7 +216,7 @@ class Job {
     const std::vector<double> shares = screening.shares(measured, least_ns_);
     for (size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& one = candidates[i];
-      Tuned& tuned = tuned_[one.tuned];
+      TunedWorkload& tuned = tuned_[one.tuned];
       double share = shares[i];
       if (std::isnan(share)) {
         // Faster than the machine can be, or never timed because another one ended the process.
@@ -231,7 +232,7 @@ class Job {
       if (!std::isfinite(share)) continue;
       const auto at = std::upper_bound(
           tuned.seen.begin(), tuned.seen.end(), share,
-          [](double value, const Tuned::Seen& seen) { return value < seen.share; });
+          [](double value, const TunedWorkload::Seen& seen) { return value < seen.share; });
       tuned.seen.insert(at, {one.text, share});
     }
     return again;
@@ -264,7 +265,7 @@ class Job {
 
   void confirm() {
     std::vector<Proposal> winners;
-    for (const Tuned& one : tuned_) {
+    for (const TunedWorkload& one : tuned_) {
       if (one.winner) winners.push_back({one.workload, *one.winner});
     }
     std::vector<std::vector<size_t>> groups;
@@ -362,7 +363,7 @@ class Job {
   const JobOptions& options_;
   const JobListener& listener_;
   Random random_;
-  std::vector<Tuned> tuned_;
+  std::vector<TunedWorkload> tuned_;
   std::vector<double> standing_ns_;  // of each workload's uses together, when it was opened
   std::vector<double> least_ns_;
   double pass_ns_ = 1;

@@ -127,7 +127,7 @@ class Tuning {
     effort_ = job.at("effort");
     began_ = SystemTime(std::chrono::seconds(job.at("began_s").get<int64_t>()));
     repeat_tune_ = job.at("repeat_tune");
-    job_.seed = std::hash<std::string>()(id_);
+    job_.seed = stable_hash(id_);
     job_.samples = job.at("samples");
     if (!job.at("budget_s").is_null()) job_.budget_s = job.at("budget_s");
     job_.chosen = [this](const std::vector<OpenWorkload>& all) { return chosen(all); };
