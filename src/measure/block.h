@@ -13,10 +13,11 @@ namespace aoe {
 // on a shared machine, which `make trials` repeats.
 struct BlockOptions {
   // The most blocks that a proof takes are then measured in two seconds. What the middle ratio of a
-  // block still varies by, 0.05 % to 1 %, is little beside the margin.
+  // block still varies by, 0.05 % to 1 % on a quiet machine, is little beside the margin.
   double block_ns = 80e6;
   // A turn is as many calls in a row as fit into this, but one at least. The machine changes while
-  // a turn lasts: blocks of turns of 0.2, 1 and 3 ms varied by 0.03 %, 0.1 % and 0.2 %.
+  // a turn lasts: with turns of 0.2, 1 and 3 ms, blocks of short kernels varied by 0.03 %, 0.1 %
+  // and 0.2 %.
   double turn_ns = 200e3;
   // Of calls that take long: one turn that was disturbed must not decide.
   size_t fewest_pairs = 3;
@@ -32,7 +33,7 @@ struct Block {
 };
 
 // Both must work on the same memory. Of two copies of one kernel with memory of their own, one was
-// up to 11 % faster for as long as its process lived; on the same memory it was 0.5 %.
+// up to 11 % faster for as long as its process lived; on the same memory less than 1 %.
 Block measure_block(const std::function<void()>& incumbent, const std::function<void()>& candidate,
                     const BlockOptions& options = {});
 

@@ -142,6 +142,8 @@ NestPolicy vectors_along_last(const Nest& nest, const Device& device) {
     LoopPolicy own;
     own.lanes = device.vector_bytes / 4;
     while (own.lanes / 2 >= extent && own.lanes > 1) own.lanes /= 2;
+    // What is left of a border may have no axis but the outer ones, which calls range over.
+    if (loop.extents.size() <= nest.outer.size()) own.lanes = 1;
     if (own.lanes > 1) own.vector_axis = static_cast<int>(loop.extents.size()) - 1;
     policy.loops.push_back(own);
   }

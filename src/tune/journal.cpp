@@ -1,6 +1,7 @@
 #include "tune/journal.h"
 
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -113,6 +114,12 @@ fs::path checked(const fs::path& file, Journal::Start start) {
   return file;
 }
 
+// A writer that was killed in the middle of an entry leaves a file that must be set right before it
+// can be read, whoever is first to do so.
+Database::Access access_of_reader(const fs::path& file) {
+  return access(file.c_str(), W_OK) == 0 ? Database::Access::write : Database::Access::read;
+}
+
 // A text, from shortly before the place where it differs from another.
 std::string excerpt(std::string_view text, size_t difference) {
   constexpr size_t kBefore = 40;
@@ -204,7 +211,7 @@ void Journal::decide(std::string_view request, std::string_view decision) {
 }
 
 std::vector<JournalEntry> read_journal(const fs::path& file) {
-  Database database(checked(file, Journal::Start::reload), Database::Access::read);
+  Database database(checked(file, Journal::Start::reload), access_of_reader(file));
   distrust(database);
   std::vector<JournalEntry> entries;
   if (!is_journal(database)) return entries;
@@ -221,7 +228,7 @@ std::vector<std::string> check_journal(const fs::path& file) {
   std::vector<std::string> problems;
   try {
     read_journal(file);
-    Database database(file, Database::Access::read);
+    Database database(file, access_of_reader(file));
     distrust(database);
     Statement check = database.prepare("PRAGMA integrity_check");
     while (check.step()) {

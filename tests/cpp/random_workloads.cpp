@@ -32,7 +32,7 @@ class Maker {
 
   RandomWorkload make() {
     if (below(8) == 0) return operator_call();
-    if (below(24) == 0) return filtered();
+    if (below(64) == 0) return filtered();
     current_ = begin();
     const int count = 1 + below(4);
     for (int i = 0; i < count; ++i) step();

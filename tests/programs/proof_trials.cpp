@@ -133,7 +133,8 @@ void print_block(size_t workload_number, double gain, bool apart, uint32_t seed)
   };
   constexpr int64_t kSteps = 1000;
   const double step_ns = shortest_ns([] { delay(kSteps); }) / kSteps;
-  const auto steps = static_cast<int64_t>(gain * shortest_ns([&] { call(0); }) / step_ns);
+  const auto steps =
+      gain > 0 ? static_cast<int64_t>(gain * shortest_ns([&] { call(0); }) / step_ns) : 0;
   const Block block = measure_block(
       [&] {
         call(which);
