@@ -23,7 +23,7 @@ PY_DIRS = $(wildcard python tools tests bench)
 .PHONY: help build demo test test-frameworks bench sanitize tsan campaign format lint tidy fuzz clean
 
 help:
-	@echo "make demo      build, then run an example model"
+	@echo "make demo      build, then run and tune an example model"
 	@echo "make test      build, then run all tests"
 	@echo "make test-frameworks"
 	@echo "               run beside TensorFlow, MindSpore and PyTorch; installs some 6 GB"
@@ -82,6 +82,8 @@ build: $(BUILD)/.packages-build $(VENV)/.installed $(BUILD)/build.ninja
 demo: build
 	@$(VENV)/bin/python tools/make_example_model.py $(BUILD)/example.onnx
 	$(BUILD)/aoe run $(BUILD)/example.onnx
+	@rm -rf $(BUILD)/demo && mkdir -p $(BUILD)/demo/bank
+	cd $(BUILD)/demo && TUNE_BANK_PATH=bank ../aoe --model=../example.onnx --job_type=2 --budget=30s
 
 test: build $(VENV)/.models
 	@ninja -C $(BUILD) -j $(JOBS)

@@ -30,6 +30,11 @@ void Progress::update(double share) {
   say(fmt::format("{}: {:.0f} %", what_, 100 * share));
 }
 
+void Progress::update(std::string what, double share) {
+  what_ = std::move(what);
+  update(share);
+}
+
 void Progress::say(const std::string& text) {
   said_ns_ = steady_ns();
   if (terminal_) fmt::print(stderr, "{}{}", kClearLine, text);

@@ -19,6 +19,8 @@ class Progress {
   void begin(std::string what);
   // How much of it is done, from 0 to 1.
   void update(double share);
+  // The same, while what is said of it changes all the time.
+  void update(std::string what, double share);
 
  private:
   void say(const std::string& text);

@@ -55,8 +55,7 @@ void TuneScreen::progress(const JobProgress& progress, const std::string& name) 
                         printable(name.size() > kMost ? name.substr(0, kMost) + "…" : name),
                         percent_text(progress.best_speed_up));
   }
-  progress_->begin(text);
-  progress_->update(progress.share);
+  progress_->update(std::move(text), progress.share);
 }
 
 void TuneScreen::written(const std::filesystem::path& model) { model_ = model; }

@@ -62,7 +62,8 @@ Proof proof_of(std::span<const double> speed_ups, const ProofOptions& options) {
   const size_t left = options.most_blocks - std::min(options.most_blocks, sorted.size());
   if (proof.speed_up.low > bar) proof.decision = ProofDecision::accepted;
   // It takes the most blocks to allow the most that disagree, so no earlier look can do better.
-  else if (above + left < agreeing_blocks(options.most_blocks)) proof.decision = ProofDecision::rejected;
+  else if (above + left < agreeing_blocks(options.most_blocks))
+    proof.decision = ProofDecision::rejected;
   return proof;
 }
 

@@ -36,11 +36,12 @@ TEST(Proof, DecidesWhenItCan) {
     ProofDecision decision;
   };
   const Case cases[] = {
-      {0, 0, ProofDecision::go_on},     {9, 0, ProofDecision::go_on},     {10, 0, ProofDecision::accepted},
-      {11, 1, ProofDecision::go_on},    {12, 1, ProofDecision::accepted}, {0, 4, ProofDecision::go_on},
+      {0, 0, ProofDecision::go_on},     {9, 0, ProofDecision::go_on},
+      {10, 0, ProofDecision::accepted}, {11, 1, ProofDecision::go_on},
+      {12, 1, ProofDecision::accepted}, {0, 4, ProofDecision::go_on},
       {0, 5, ProofDecision::rejected},  // of 24, 19 more would not do
-      {19, 4, ProofDecision::go_on},    {20, 4, ProofDecision::accepted}, {19, 5, ProofDecision::rejected},
-      {1, 23, ProofDecision::rejected},
+      {19, 4, ProofDecision::go_on},    {20, 4, ProofDecision::accepted},
+      {19, 5, ProofDecision::rejected}, {1, 23, ProofDecision::rejected},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(proof_of(blocks(c.above, c.below)).decision, c.decision) << c.above << " " << c.below;

@@ -1,0 +1,158 @@
+"""Tuning from its beginning to its end: what it leaves behind, kills, faults, two at once."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tune_kills import INCOMPLETE, Job, finished, replays
+
+from cli import BINARY, succeeds
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "example.onnx"
+    tool = ROOT / "tools" / "make_example_model.py"
+    subprocess.run([sys.executable, tool, path], check=True)
+    return path
+
+
+def test_a_job_leaves_what_it_says(model, tmp_path):
+    job = Job(tmp_path, model, budget="10s")
+    out, _ = finished(job.start(reload=False))
+    assert out.splitlines()[-1] == "Aoe process finished"
+    job.check()
+    assert job.state() == "tuning successful"
+    # What the result file claims is in the bank, and nothing else.
+    (bank,) = job.bank.glob("*/op.db")
+    claimed = {
+        one["evidence"]["policy_after"] for one in job.opat().get("repo_modified_operators", [])
+    }
+    with sqlite3.connect(bank) as database:
+        kept = {policy for (policy,) in database.execute("SELECT policy FROM policies")}
+    assert kept == claimed
+    (tuned,) = tmp_path.glob("aoe_workspace/*/tunespace/result/*_tune.om")
+    image = np.random.default_rng(0).standard_normal((1, 3, 32, 32)).astype(np.float32)
+    np.savez(tmp_path / "in.npz", image=image)
+    outputs = []
+    for file in (model, tuned):
+        succeeds(
+            "run",
+            file,
+            "--input",
+            tmp_path / "in.npz",
+            "--output",
+            tmp_path / "out.npz",
+            "--threads",
+            1,
+        )
+        outputs.append(np.load(tmp_path / "out.npz")["scores"])
+    np.testing.assert_allclose(outputs[1], outputs[0], atol=1e-5)
+    replays(job)
+
+
+def test_what_is_in_the_bank_is_not_tuned_again(model, tmp_path):
+    job = Job(tmp_path, model, budget="10s")
+    finished(job.start(reload=False))
+    first = job.opat()
+    finished(job.start(reload=False))
+    second = job.opat()
+    added = first["repo_summary"]["repo_add_num"]
+    assert second["repo_summary"]["repo_hit_num"] == added
+    assert second["repo_summary"]["repo_reserved_num"] == added
+
+
+def test_a_killed_job_is_gone_on_with(model, tmp_path):
+    job = Job(tmp_path, model)
+    for seconds in (0.6, 1.2, 2.4):
+        process = job.start(reload=job.begun())
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        job.check()
+        if job.results():
+            assert job.state() == INCOMPLETE
+    finished(job.start(reload=job.begun()))
+    job.check()
+    replays(job)
+
+
+def test_an_interrupted_job_says_how_to_go_on(model, tmp_path):
+    job = Job(tmp_path, model, budget="60s")
+    process = job.start(reload=False)
+    deadline = time.monotonic() + 60
+    while not job.begun() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 130, error.decode()
+    assert "--reload=" in error.decode()
+    assert job.state() == INCOMPLETE
+
+
+def test_every_fault_costs_one_candidate(model, tmp_path):
+    kinds = ["wrong_element", "nan", "before", "behind", "crash", "allocation", "killed"]
+    # The first candidates of a worker are the policies that stand; then come the search's, of which
+    # some are refused before they run.
+    faults = ",".join(f"{30 + i}:{kind}" for i, kind in enumerate([*kinds * 4, "endless_loop"]))
+    job = Job(tmp_path, model, budget="40s", AOE_INJECT_FAULT=faults)
+    out, _ = finished(job.start(reload=False))
+    assert "Aoe process finished" in out
+    job.check()
+    causes = {
+        failure[0]
+        for _, kind, _, answer, _ in job.entries()
+        if kind == "measurement" and answer.startswith("{") and "compiled" in answer
+        for failure in json.loads(answer)["compiled"]
+        if failure
+    }
+    # One that never ends may have been refused before.
+    expected = {"wrong_result", "not_a_number", "out_of_bounds", "crash", "out_of_memory", "killed"}
+    assert expected <= causes
+
+
+def test_one_job_measures_at_a_time(model, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first = Job(tmp_path / "a", model, budget="30s")
+    process = first.start(reload=False)
+    deadline = time.monotonic() + 60
+    while not first.begun() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    second = Job(tmp_path / "b", model).start(reload=False)
+    _, error = second.communicate(timeout=60)
+    assert second.returncode == 2
+    assert str(process.pid) in error.decode()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_a_job_of_another_model_is_not_gone_on_with(model, tmp_path):
+    job = Job(tmp_path, model)
+    process = job.start(reload=False)
+    time.sleep(1.5)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    other = tmp_path / "example.onnx"
+    changed = bytearray(model.read_bytes())
+    changed[-5] ^= 1
+    other.write_bytes(bytes(changed))
+    done = subprocess.run(
+        [str(BINARY), f"--model={other}", "--job_type=2", "--aicore_num=1", "--reload"],
+        cwd=tmp_path,
+        env=job.environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "another model" in done.stderr.decode()
