@@ -59,8 +59,8 @@ std::string verdict_text(const BenchReport& report) {
 }
 
 std::string difference_text(const Difference& difference) {
-  const std::string numbers = fmt::format("differ by at most {:.3g}, of numbers up to {:.3g}",
-                                          difference.largest, difference.of);
+  std::string numbers = fmt::format("differ by at most {:.3g}, of numbers up to {:.3g}",
+                                    difference.largest, difference.of);
   if (difference.not_finite == 0) return numbers;
   const std::string odd = fmt::format("are not finite: {} infinite or no number",
                                       difference.not_finite == 1
