@@ -73,7 +73,8 @@ typedef struct aoe_info {
   size_t bytes;  // of all elements; 0 while a dimension is open
 } aoe_info;
 
-// The shape to load a model for, where an input leaves dimensions open; -1 leaves one open.
+// The shape to load a model for, where an input leaves dimensions open; -1 leaves one open. Each
+// input is named once, its rank at most AOE_MAX_RANK.
 typedef struct aoe_input_shape {
   const char* name;
   const int64_t* shape;
@@ -82,7 +83,7 @@ typedef struct aoe_input_shape {
 
 typedef struct aoe_options {
   size_t size;          // sizeof(aoe_options); all that is left out is 0
-  int threads;          // that a run may use; 0: all cores this process may use
+  int threads;          // that a run may use, at most 1024; 0: all cores this process may use
   const char* kernels;  // "sse2", "avx2" or "avx512": no wider vectors; "reference": slow and plain
   const aoe_input_shape* input_shapes;
   size_t input_shape_count;
@@ -94,7 +95,7 @@ typedef struct aoe_input {
   const void* data;      // NULL leaves out an optional input
   size_t bytes;          // must be what the elements take
   const int64_t* shape;  // NULL: as the model says, which must have no open dimension then
-  size_t rank;
+  size_t rank;           // of `shape`, at most AOE_MAX_RANK
 } aoe_input;
 
 enum { AOE_MAX_RANK = 16 };
@@ -127,7 +128,7 @@ AOE_API aoe_status aoe_model_load_bytes(const void* bytes, size_t size, const ao
 // Once nobody uses the model, or anything that belongs to it. NULL is allowed.
 AOE_API void aoe_model_free(aoe_model* model);
 
-// Inputs and outputs, numbered from 0; NULL beyond the last.
+// Inputs and outputs, numbered from 0; NULL beyond the last. A model that is NULL has none.
 AOE_API size_t aoe_model_input_count(const aoe_model* model);
 AOE_API size_t aoe_model_output_count(const aoe_model* model);
 AOE_API const aoe_info* aoe_model_input(const aoe_model* model, size_t index);
@@ -140,9 +141,11 @@ AOE_API aoe_status aoe_model_run(const aoe_model* model, const aoe_input* inputs
                                  size_t input_count, aoe_output* outputs, size_t output_count);
 
 // Gives back memory that a run has found for an output; the caller's own is left alone.
+// NULL is allowed.
 AOE_API void aoe_output_free(aoe_output* output);
 
-// numpy's name of a type, "float32", and the type of such a name, or AOE_UNKNOWN.
+// numpy's name of a type, "float32", and the type of such a name, or AOE_UNKNOWN, also
+// that of NULL.
 AOE_API const char* aoe_dtype_name(aoe_dtype dtype);
 AOE_API aoe_dtype aoe_dtype_named(const char* name);
 // Bytes an element takes; 0 for strings and AOE_UNKNOWN.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any
 
 from aoe import _aoe
 from aoe._values import from_engine, to_engine
+
+MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -87,19 +90,45 @@ def load(
         source = bytes(path_or_bytes)
     else:
         source = os.fsdecode(path_or_bytes)
-    if threads is not None and threads < 1:
-        raise _aoe.Error(f"threads must be at least 1, not {threads}; None means all cores")
+    if kernels is not None and not isinstance(kernels, str):
+        raise TypeError(f"kernels must be a string or None, not {_kind(kernels)}")
+    if input_shapes is not None and not isinstance(input_shapes, Mapping):
+        raise TypeError(f"input_shapes must map names to shapes, not be {_kind(input_shapes)}")
     shapes = {name: _dims(name, dims) for name, dims in (input_shapes or {}).items()}
-    return Model(_aoe.Model.load(source, shapes, threads or 0, kernels or ""))
+    return Model(_aoe.Model.load(source, shapes, _count(threads), kernels or ""))
+
+
+def _count(threads: int | None) -> int:
+    if threads is None:
+        return 0
+    try:
+        count = operator.index(threads)
+    except TypeError:
+        raise TypeError(f"threads must be an integer or None, not {_kind(threads)}") from None
+    if not 1 <= count <= MOST_THREADS:
+        raise _aoe.Error(
+            f"threads is {count}; a number from 1 to {MOST_THREADS} is expected, or None for all"
+            " cores"
+        )
+    return count
 
 
 def _dims(name: str, dims: Sequence[int]) -> list[int]:
+    if not isinstance(name, str):
+        raise TypeError(f"input_shapes has the key {name!r}, which is no name of an input")
     try:
-        return [int(dim) for dim in dims]
-    except (TypeError, ValueError):
+        sizes = [operator.index(dim) for dim in dims]
+    except TypeError:
         raise _aoe.Error(
             f"input_shapes[{name!r}] must be a sequence of integers, not {dims!r}"
         ) from None
+    if any(abs(size) >= 2**63 for size in sizes):
+        raise _aoe.Error(f"input_shapes[{name!r}] has a size beyond 64 bits: {dims!r}")
+    return sizes
+
+
+def _kind(value: object) -> str:
+    return f"{type(value).__name__} {value!r}"
 
 
 def _info(name: str, dtype: str, dims: list[int | str] | None) -> TensorInfo:

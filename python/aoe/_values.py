@@ -7,6 +7,7 @@ optional.
 
 from __future__ import annotations
 
+import numbers
 import sys
 from typing import Any
 
@@ -106,14 +107,25 @@ def _array(name: str, value: Any, dtype: str) -> np.ndarray:
         target = numpy_dtype(dtype)
         whole = target.name == "bool" or "int" in target.name
         fraction = found.dtype.kind in "fc" and whole
-        text = found.dtype.kind in "OSUT" and dtype != STRING
-        if found.size and (fraction or text):
-            raise Error(
-                f"input {name!r} takes {dtype} values, not {'text' if text else 'fractions'}"
-            )
+        odd = "" if dtype == STRING else _no_number(found)
+        if found.size and (fraction or odd):
+            raise Error(f"input {name!r} takes {dtype} values, not {odd or 'fractions'}")
         return np.asarray(value, dtype=target)
     except (TypeError, ValueError, OverflowError) as cause:
         raise Error(f"input {name!r} takes a {dtype} array: {cause}") from None
+
+
+def _no_number(array: np.ndarray) -> str:
+    """What is in `array` that is no number; nothing if all are, however large."""
+    if array.dtype.kind in "SUT":
+        return "text"
+    if array.dtype.kind == "O":
+        for item in array.ravel().tolist():
+            if isinstance(item, str | bytes):
+                return "text"
+            if not isinstance(item, numbers.Number):
+                return type(item).__name__
+    return ""
 
 
 def _tensor(name: str, array: np.ndarray) -> tuple[str, list[int], Any]:

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kLongest = 2000;
 
 std::string readable(const std::string& message) {
-  if (message.size() <= kLongest) return utf8_encoded(utf8_decoded(message));
+  if (message.size() <= kLongest) return printable(message);
   const size_t half = kLongest / 2;
   return readable(message.substr(0, half)) + " [...] " +
          readable(message.substr(message.size() - half));

@@ -12,7 +12,7 @@ namespace aoe {
 // asked. It ends the load or the run that met it; the public interfaces turn it into a value.
 class Error : public std::runtime_error {
  public:
-  // Shortened where it is very long; what is not UTF-8 in it is replaced.
+  // One line: shortened where it is very long, and made printable.
   explicit Error(const std::string& message);
 
   // The same error seen from one level further out: "conv1 (Conv): kernel_shape is empty".

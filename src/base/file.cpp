@@ -40,12 +40,26 @@ Bytes mapped(const fs::path& file) {
           {memory, [size](void* gone) { munmap(gone, size); }}};
 }
 
-void replace_file(const fs::path& file, const std::function<void(const fs::path& beside)>& write) {
+fs::path written_file(const fs::path& file) {
+  constexpr int kMostLinks = 40;  // as the kernel has it
+  fs::path target = file;
   std::error_code error;
-  fs::path target = fs::weakly_canonical(file, error);
-  if (error) target = file;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(target, error)); ++links) {
+    require(links < kMostLinks, "it is a link that leads to no file");
+    const fs::path next = fs::read_symlink(target, error);
+    require(!error, "its link cannot be read: {}", error.message());
+    target = target.parent_path() / next;
+  }
+  const fs::file_status status = fs::status(target, error);
+  require(!fs::exists(status) || fs::is_regular_file(status), "it is not a regular file");
+  return target;
+}
+
+void replace_file(const fs::path& file, const std::function<void(const fs::path& beside)>& write) {
+  const fs::path target = written_file(file);
   fs::path beside = target;
   beside += fmt::format(".{}.tmp", getpid());
+  std::error_code error;
   try {
     write(beside);
     fs::rename(beside, target, error);

@@ -43,8 +43,12 @@ struct Bytes {
 // unless it is a regular file that can be read.
 Bytes mapped(const std::filesystem::path& file);
 
+// What writing `file` writes: links followed, also to what is not there yet. Fails for a loop of
+// them, and for what exists and is no regular file.
+std::filesystem::path written_file(const std::filesystem::path& file);
+
 // Calls `write` for a file beside `file` that then takes its place: what is there is always whole.
-// A link stays, what it points at is replaced.
+// A link stays, what it points at is made or replaced.
 void replace_file(const std::filesystem::path& file,
                   const std::function<void(const std::filesystem::path& beside)>& write);
 

@@ -182,9 +182,9 @@ class HelpersAwake::Pool {
     Helper* taken = nullptr;
     const std::lock_guard lock(mutex_);
     for (; count > 0; --count) {
-      Helper* helper = idle_;
-      if (helper != nullptr) idle_ = helper->next;
-      else if ((helper = started()) == nullptr) break;
+      Helper* const helper = idle_ != nullptr ? idle_ : started();
+      if (helper == nullptr) break;
+      if (helper == idle_) idle_ = helper->next;
       helper->next = taken;
       taken = helper;
     }

@@ -65,8 +65,8 @@ Tensor Tensor::over(TensorType type, const void* elements, std::shared_ptr<const
   Tensor result;
   result.type_ = std::move(type);
   // Immutable once handed on (see the class): the const is not lost, only not spelled.
-  result.data_ =
-      std::shared_ptr<void>(std::const_pointer_cast<void>(owner), const_cast<void*>(elements));
+  result.data_ = std::shared_ptr<void>(std::const_pointer_cast<void>(std::move(owner)),
+                                       const_cast<void*>(elements));
   return result;
 }
 

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace aoe {
@@ -56,6 +58,26 @@ std::string utf8_encoded(std::u32string_view characters) {
     for (int i = more; i-- > 0;) add(0x80 | (c >> (6 * i) & 0x3f));
   }
   return result;
+}
+
+std::string printable(std::string_view text) {
+  std::u32string shown;
+  for (const char32_t c : utf8_decoded(text)) {
+    const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+    // Separators of lines and paragraphs; what turns the direction of writing.
+    const bool is_odd =
+        c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    if (!is_control && !is_odd) {
+      shown += c;
+      continue;
+    }
+    const std::string escaped = c == '\n'   ? "\\n"
+                                : c == '\t' ? "\\t"
+                                : is_odd    ? fmt::format("\\u{:04x}", static_cast<uint32_t>(c))
+                                            : fmt::format("\\x{:02x}", static_cast<uint32_t>(c));
+    shown.append(escaped.begin(), escaped.end());
+  }
+  return utf8_encoded(shown);
 }
 
 }  // namespace aoe

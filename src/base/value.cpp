@@ -17,7 +17,7 @@ ValueType ValueType::optional_of(std::optional<DType> dtype) {
 }
 
 std::string to_string(const ValueType& type) {
-  const std::string element(type.dtype ? name(*type.dtype) : "?");
+  std::string element(type.dtype ? name(*type.dtype) : "?");
   switch (type.kind) {
     case ValueType::Kind::tensor: return element + (type.shape ? to_string(*type.shape) : "[?]");
     case ValueType::Kind::sequence: return "sequence(" + element + ")";

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "bank/bank.h"
 #include "bank/places.h"
 #include "base/error.h"
 #include "base/notice.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "device/device.h"
@@ -68,6 +70,16 @@ Json json_of(const StoredEntry& stored) {
           {"effort", entry.effort}};
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    shown += (at == 0 ? "" : "\n") + printable(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return shown;
+}
+
 void print_json(const Json& json) {
   // What is damaged may be any bytes.
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -91,11 +103,12 @@ void list(const BankOptions& options) {
       continue;
     }
     fmt::print("{}  {:<6}  {:>10}  {:>10}  {}  {}\n", key_text(stored.entry.workload),
-               instruction_set, count_text(threads, "thread"), duration_text(stored.entry.after_ns),
-               speedup_text(stored.entry), stored.entry.date);
+               printable(instruction_set), count_text(threads, "thread"),
+               duration_text(stored.entry.after_ns), speedup_text(stored.entry),
+               printable(stored.entry.date));
   }
   fmt::print("{} in bank '{}'{}\n", count_text(static_cast<int64_t>(entries.size()), "policy"),
-             file.string(), bank ? fmt::format(" for {}", bank->soc_version()) : "");
+             file.string(), bank ? fmt::format(" for {}", printable(bank->soc_version())) : "");
 }
 
 void show(const BankOptions& options) {
@@ -109,7 +122,7 @@ void show(const BankOptions& options) {
     if (found.size() > 1) fmt::print("\n");
     if (!stored.problem.empty()) notice(stored.problem);
     const auto row = [](std::string_view label, std::string_view text) {
-      fmt::print("{:<12} {}\n", label, text);
+      fmt::print("{:<12} {}\n", label, printable(text));
     };
     row("key", key_text(entry.workload));
     row("for", fmt::format("{} with {}, {}", entry.target.soc_version, entry.target.instruction_set,
@@ -123,7 +136,7 @@ void show(const BankOptions& options) {
                     100 * (entry.noise_floor - 1)));
     row("made", fmt::format("{} by version {} on {}, effort {}", entry.date, entry.product_version,
                             entry.processor, entry.effort));
-    fmt::print("\n{}\n\n{}\n", entry.workload, entry.policy);
+    fmt::print("\n{}\n\n{}\n", printable_lines(entry.workload), printable_lines(entry.policy));
   }
   require(!found.empty(), "bank '{}' has no policy for a workload '{}'; aoe bank ls lists them",
           file.string(), options.key);
@@ -146,7 +159,7 @@ void check(const BankOptions& options) {
                 {"unused", unused},
                 {"problems", problems}});
   } else {
-    for (const std::string& problem : problems) fmt::print("{}\n", problem);
+    for (const std::string& problem : problems) fmt::print("{}\n", printable(problem));
   }
   const auto count = [](size_t number, std::string_view thing) {
     return count_text(static_cast<int64_t>(number), thing);

@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "cli/model_options.h"
 #include "cli/words.h"
 #include "measure/roofline.h"
@@ -34,7 +36,7 @@ std::string latency_text(const BenchReport::Model& model) {
 
 std::string model_text(const BenchReport::Model& model, const Rates& rates) {
   const std::string bank = bank_text(model.policies.get());
-  return row("model", model.file) + (bank.empty() ? "" : row("bank", bank)) +
+  return row("model", printable(model.file)) + (bank.empty() ? "" : row("bank", bank)) +
          row("latency", latency_text(model)) +
          row("rate", fmt::format("{:.4g} GFLOP/s{}", model.gflops(),
                                  share_text(model.gflops(), rates.fma_gflops)));
@@ -56,12 +58,23 @@ std::string verdict_text(const BenchReport& report) {
                      report.model.file);
 }
 
+std::string difference_text(const Difference& difference) {
+  std::string numbers = fmt::format("differ by at most {:.3g}, of numbers up to {:.3g}",
+                                    difference.largest, difference.of);
+  if (difference.not_finite == 0) return numbers;
+  const std::string odd = fmt::format("are not finite: {} infinite or no number",
+                                      difference.not_finite == 1
+                                          ? "1 element is"
+                                          : fmt::format("{} elements are", difference.not_finite));
+  if (!std::isfinite(difference.largest)) return odd + ", not the same in both models";
+  return fmt::format("{}, the same in both models; the others {}", odd, numbers);
+}
+
 std::string comparison_text(const BenchReport& report) {
   const BenchReport::Comparison& comparison = *report.comparison;
   std::string text = "\n" + model_text(comparison.other, report.rates);
   if (comparison.difference) {
-    text += row("outputs", fmt::format("differ by at most {:.3g}, of numbers up to {:.3g}",
-                                       comparison.difference->largest, comparison.difference->of));
+    text += row("outputs", difference_text(*comparison.difference));
   }
   text += "\n";
   text += row("ratio", fmt::format("{}, its times to those of {}", ratio_text(comparison.ratio),
@@ -94,7 +107,7 @@ std::string profile_text(const Profile& profile, const Rates& rates) {
       of_roof = fmt::format("{:.0f} %", 100 * roofline.share);
     }
     text += line(step.median_ns, rate, of_roof,
-                 fmt::format("{}{}{}", fmt::join(step.nodes, ", "),
+                 fmt::format("{}{}{}", printable(fmt::format("{}", fmt::join(step.nodes, ", "))),
                              step.kind == "kernel" ? "" : fmt::format(" [{}]", step.kind),
                              step.changes_layout ? " [changes layout]" : ""));
   }
@@ -130,7 +143,8 @@ Json json_of(const BenchReport::Comparison& comparison, const BenchReport& repor
   all["verdict"] = kNames[static_cast<size_t>(verdict_on(comparison.ratio, report.self))];
   if (comparison.difference) {
     all["outputs"] = {{"largest_difference", comparison.difference->largest},
-                      {"largest_number", comparison.difference->of}};
+                      {"largest_number", comparison.difference->of},
+                      {"not_finite", comparison.difference->not_finite}};
   }
   return all;
 }

@@ -15,9 +15,7 @@ struct CompileOptions {
 };
 
 void compile_model(const CompileOptions& options) {
-  const std::string output =
-      options.output.ends_with(".om") ? options.output : options.output + ".om";
-  check_output(output, options.model);
+  const std::string output = om_output(options.output, options.model);
   const auto [model, policies] = LoadedModel::compiled(
       options.model, {parse_shapes(options.input_shape), options.threads, options.kernels});
   const int64_t bytes = write_om(output, model);

@@ -13,6 +13,7 @@
 #include "codegen/kernel.h"
 #include "device/measure.h"
 #include "expr/parse.h"
+#include "measure/check.h"
 #include "measure/difference.h"
 #include "measure/intervals.h"
 #include "measure/random_tensor.h"
@@ -81,26 +82,34 @@ Problem problem_of(const Workload& workload, uint32_t seed, bool all) {
   return problem;
 }
 
-// How far the results are from the reference's, where that does not take too long to find out.
-std::string error_text(const std::shared_ptr<const Workload>& workload, const Problem& problem,
-                       const std::vector<Tensor>& outputs, int threads) {
+struct Comparison {
+  std::string text;  // how far the results are from the reference's
+  std::optional<Failure> wrong;
+};
+
+// With the reference, where that does not take too long.
+Comparison compared(const std::shared_ptr<const Workload>& workload, const Problem& problem,
+                    const std::vector<Tensor>& outputs, int threads) {
   constexpr int64_t kLongWork = int64_t{1} << 31;  // seconds
   constexpr int64_t kTooMuchWork = int64_t{1} << 34;
   const int64_t work = work_of(*workload);
-  if (work > kTooMuchWork) return "not looked at: the reference would take too long";
+  if (work > kTooMuchWork) return {"not looked at: the reference would take too long", {}};
   if (work > kLongWork) fmt::print(stderr, "computing the reference, which takes a while\n");
-  const Difference error = difference_of(outputs, Evaluator(workload).run(problem.inputs, threads));
-  return fmt::format("{:.3g} at most, of numbers up to {:.3g}", error.largest, error.of);
+  const std::vector<Tensor> expected = Evaluator(workload).run(problem.inputs, threads);
+  const Difference error = difference_of(outputs, expected);
+  return {fmt::format("{:.3g} at most, of numbers up to {:.3g}", error.largest, error.of),
+          mismatch_of(*workload, outputs, expected)};
 }
 
-void print_times(const std::shared_ptr<const Workload>& workload, const Kernel& kernel,
+// Whether the results are what they should be, as far as is known.
+bool print_times(const std::shared_ptr<const Workload>& workload, const Kernel& kernel,
                  const Device& device, const Problem& problem, int threads) {
   std::vector<Tensor> outputs;
   for (const int id : workload->outputs) {
     outputs.emplace_back(workload->values[static_cast<size_t>(id)].type);
   }
   kernel.run_into(problem.inputs, outputs, threads);
-  const std::string error = error_text(workload, problem, outputs, device.cores);
+  const Comparison comparison = compared(workload, problem, outputs, device.cores);
   const HelpersAwake helpers(threads);
   const Turns turns = measure_rounds({[&] { kernel.run_into(problem.inputs, outputs, threads); }},
                                      {.seconds = kTimingSeconds})[0];
@@ -112,11 +121,14 @@ void print_times(const std::shared_ptr<const Workload>& workload, const Kernel& 
              duration_text(turns.minimum_ns), turns.calls, count_text(threads, "thread"));
   fmt::print("rate    {:.4g} GFLOP/s{}, {:.4g} GB/s{}\n", gflops,
              share_text(gflops, roofs.fma_gflops), gbps, share_text(gbps, roofs.copy_gbps));
-  fmt::print("error   {}\n", error);
+  fmt::print("error   {}\n", comparison.text);
   if (kernel.spills() > 0) fmt::print("spills  {} in inner loops\n", kernel.spills());
+  if (comparison.wrong) fmt::print("wrong   {}\n", comparison.wrong->detail);
+  return !comparison.wrong;
 }
 
-void show_kernel(const KernelOptions& options) {
+// The exit code.
+int show_kernel(const KernelOptions& options) {
   const Device device = device_for(options.kernels);
   const auto workload = std::make_shared<const Workload>(parse_workload(text_of(options.workload)));
   int threads = options.threads == 0 ? device.cores : options.threads;
@@ -130,16 +142,16 @@ void show_kernel(const KernelOptions& options) {
   else if (options.emit == "llvm") fmt::print("{}", kernel.llvm_text());
   else if (options.emit == "asm") fmt::print("{}", kernel.assembly_text());
   else fmt::print("key {:016x}\n\n{}\n{}", key_of(*workload), text, kernel.loops_text());
-  if (!options.time) return;
+  if (!options.time) return 0;
   if (policy.threads > 0) threads = std::min(threads, policy.threads);
   std::fflush(stdout);  // what is known is seen while the rest is found out
   if (options.emit.empty()) fmt::print("\n");
-  print_times(workload, kernel, device, problem, threads);
+  return print_times(workload, kernel, device, problem, threads) ? 0 : 1;
 }
 
 }  // namespace
 
-void add_kernel_command(CLI::App& app) {
+void add_kernel_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<KernelOptions>();
   CLI::App* command = app.add_subcommand("kernel", "Show, check and time what a workload becomes");
   command
@@ -155,7 +167,7 @@ void add_kernel_command(CLI::App& app) {
       ->check(CLI::Range(0, 1024));
   command->add_option("--kernels", options->kernels, "For sse2, avx2 or avx512 at most");
   command->add_option("--seed", options->seed, "Seed of the random inputs");
-  command->callback([options] { show_kernel(*options); });
+  command->callback([options, &exit_code] { exit_code = show_kernel(*options); });
 }
 
 }  // namespace aoe

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <csignal>
 #include <new>
 
 #include "base/error.h"
@@ -26,6 +27,7 @@ int complain(std::string_view message) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
   CLI::App app(kExamples, "aoe");
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", AOE_VERSION);
@@ -34,9 +36,9 @@ int main(int argc, char** argv) {
   aoe::add_bench_command(app);
   aoe::add_bank_command(app);
   aoe::add_devices_command(app);
-  aoe::add_kernel_command(app);
-  aoe::add_worker_command(app);
   int exit_code = 0;
+  aoe::add_kernel_command(app, exit_code);
+  aoe::add_worker_command(app);
   aoe::add_tune_options(app, exit_code);
   try {
     app.parse(argc, argv);

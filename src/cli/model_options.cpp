@@ -7,9 +7,23 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "cli/words.h"
 
 namespace aoe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void check_name(const std::string& output) {
+  require(!output.empty(), "--output is empty: the name of a file is expected");
+  const std::string last = fs::path(output).filename().string();
+  require(!last.empty() && last != "." && last != "..",
+          "--output '{}' names a folder: the name of a file is expected", output);
+}
+
+}  // namespace
 
 std::map<std::string, Shape> parse_shapes(const std::string& text) {
   constexpr std::string_view kForm = "it must look like \"a:1,3,224,224;b:2\"";
@@ -48,16 +62,30 @@ std::string bank_text(const StoredPolicies* policies) {
 }
 
 void check_output(const std::string& output, const std::string& model) {
-  namespace fs = std::filesystem;
+  check_name(output);
+  fs::path file;
+  try {
+    file = written_file(output);
+  } catch (const Error& found) {
+    throw found.within(fmt::format("--output '{}'", output));
+  }
   std::error_code error;
-  const fs::path file(output);
-  const fs::file_status status = fs::status(file, error);
-  require(!fs::exists(status) || fs::is_regular_file(status),
-          "--output '{}' exists and is not a regular file", output);
   require(!fs::equivalent(file, model, error), "--output '{}' is the model itself", output);
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  require(file.has_filename() && fs::is_directory(folder, error),
-          "--output '{}': there is no folder '{}'", output, folder.string());
+  require(fs::is_directory(folder, error), "--output '{}': there is no folder '{}'", output,
+          folder.string());
+}
+
+std::string om_output(const std::string& given, const std::string& model) {
+  check_name(given);
+  std::error_code error;
+  const fs::file_status status = fs::status(given, error);
+  // A folder may stand beside the file that its name with .om is; a device is meant itself.
+  require(!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status),
+          "--output '{}': it is not a regular file", given);
+  std::string output = given.ends_with(".om") ? given : given + ".om";
+  check_output(output, model);
+  return output;
 }
 
 }  // namespace aoe

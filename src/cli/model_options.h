@@ -19,4 +19,7 @@ std::string bank_text(const StoredPolicies* policies);
 // Before any work: whether a file can be written there without harm.
 void check_output(const std::string& output, const std::string& model);
 
+// The name of an .om file to write as it was given, .om appended; checked in the same way.
+std::string om_output(const std::string& given, const std::string& model);
+
 }  // namespace aoe

@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/model_options.h"
@@ -34,7 +35,7 @@ std::string summary(const Tensor& tensor) {
 }
 
 void print_value(std::string_view direction, const std::string& name, const Value& value) {
-  fmt::print("{:<6} {}  {}  {}\n", direction, name, to_string(value.type()),
+  fmt::print("{:<6} {}  {}  {}\n", direction, printable(name), to_string(value.type()),
              value.is_tensor() ? summary(value.tensor()) : "");
 }
 

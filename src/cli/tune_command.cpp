@@ -57,7 +57,7 @@ struct CommandLine {
   std::string model;
   std::string framework;
   std::string input_shape;
-  std::string output;
+  std::optional<std::string> output;
   std::string reload;
   std::string budget;
   std::string level = "O2";
@@ -140,10 +140,7 @@ TuneOptions options_of(const CommandLine& line) {
   options.banks = operator_banks(soc_version);
   options.model = line.model;
   options.input_shapes = parse_shapes(line.input_shape);
-  if (!line.output.empty()) {
-    options.output = line.output.ends_with(".om") ? line.output : line.output + ".om";
-    check_output(options.output, line.model);
-  }
+  if (line.output) options.output = om_output(*line.output, line.model);
   if (line.reload_option->count() > 0) options.reload = line.reload;
   if (!line.budget.empty()) options.budget_s = parse_budget(line.budget);
   options.effort = line.level == "O1" ? Effort::high : Effort::normal;
@@ -158,11 +155,14 @@ TuneOptions options_of(const CommandLine& line) {
 
 // All that stands in the way ends the job; advice does not.
 void tell(const std::vector<Finding>& findings, LogLevel log) {
-  std::string obstacles;
+  std::vector<std::string> obstacles;
   for (const auto& [obstacle, text] : findings) {
-    if (obstacle) obstacles += (obstacles.empty() ? "" : "\naoe: ") + text;
+    if (obstacle) obstacles.push_back(text);
   }
-  require(obstacles.empty(), "{}", obstacles);
+  for (size_t i = 0; i < obstacles.size(); ++i) {
+    require(i + 1 < obstacles.size(), "{}", obstacles[i]);
+    notice(obstacles[i]);
+  }
   for (const Finding& advice : findings) {
     if (log >= LogLevel::warning) notice(advice.text);
   }

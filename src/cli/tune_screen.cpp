@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/utf8.h"
 #include "cli/words.h"
 #include "report/result_file.h"
 
@@ -51,7 +52,7 @@ void TuneScreen::progress(const JobProgress& progress, const std::string& name) 
   if (!name.empty()) {
     constexpr size_t kMost = 40;
     text += fmt::format("; {} seems {} faster",
-                        name.size() > kMost ? name.substr(0, kMost) + "…" : name,
+                        printable(name.size() > kMost ? name.substr(0, kMost) + "…" : name),
                         percent_text(progress.best_speed_up));
   }
   progress_->update(std::move(text), progress.share);
@@ -64,10 +65,10 @@ void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::p
   for (const OperatorOutcome& one : outcome.operators) {
     fmt::print("  {:>9}  [{:.2f}, {:.2f}] times as fast  {:.1f} -> {:.1f} us  {}\n",
                improvement_text(one.before_ns, one.after_ns), one.speedup_low, one.speedup_high,
-               one.before_ns / 1e3, one.after_ns / 1e3, one.name);
+               one.before_ns / 1e3, one.after_ns / 1e3, printable(one.name));
   }
   for (const std::string& name : outcome.failed_operators) {
-    fmt::print("  failed: {}: its default kernel did not pass\n", name);
+    fmt::print("  failed: {}: its default kernel did not pass\n", printable(name));
   }
   const TunedCounts& counts = outcome.counts;
   fmt::print("{}: {} added, {} updated, {} reserved, {} not improved\n",

@@ -101,16 +101,30 @@ std::optional<Affine> affine_of(const Expr& index, size_t axis_count) {
 }
 
 std::optional<Interval> interval_of(const Expr& index, const Shape& extents) {
+  bool overflows = false;
+  return interval_of(index, extents, overflows);
+}
+
+std::optional<Interval> interval_of(const Expr& index, const Shape& extents, bool& overflows) {
+  const auto of_operand = [&](size_t i) {
+    return interval_of(index->operands[i], extents, overflows);
+  };
+  // A number that is too far to have an interval is known all the same.
+  const auto is_known = [&](size_t i, const std::optional<Interval>& range) {
+    return range || index->operands[i]->op == ExprOp::constant;
+  };
   switch (index->op) {
     case ExprOp::constant: return interval(index->id, index->id);
     case ExprOp::axis: return Interval{0, extents[static_cast<size_t>(index->id)] - 1};
     case ExprOp::neg: {
-      const auto a = interval_of(index->operands[0], extents);
-      return a ? interval(-Wide{a->high}, -Wide{a->low}) : a;
+      const auto a = of_operand(0);
+      const auto range = a ? interval(-Wide{a->high}, -Wide{a->low}) : a;
+      if (!range && is_known(0, a)) overflows = true;
+      return range;
     }
     case ExprOp::select: {
-      const auto a = interval_of(index->operands[1], extents);
-      const auto b = interval_of(index->operands[2], extents);
+      const auto a = of_operand(1);
+      const auto b = of_operand(2);
       if (!a || !b) return std::nullopt;
       return Interval{std::min(a->low, b->low), std::max(a->high, b->high)};
     }
@@ -118,17 +132,20 @@ std::optional<Interval> interval_of(const Expr& index, const Shape& extents) {
     case ExprOp::max: {
       // One bounded side bounds one end even if the other side is anything.
       constexpr Interval anything{-kFar, kFar};
-      const auto a = interval_of(index->operands[0], extents);
-      const auto b = interval_of(index->operands[1], extents);
+      const auto a = of_operand(0);
+      const auto b = of_operand(1);
       return interval_of_binary(index->op, a.value_or(anything), b.value_or(anything));
     }
     default: break;
   }
   if (index->operands.size() != 2 || index->op == ExprOp::load) return std::nullopt;
-  const auto a = interval_of(index->operands[0], extents);
-  const auto b = interval_of(index->operands[1], extents);
-  if (!a || !b) return std::nullopt;
-  return interval_of_binary(index->op, *a, *b);
+  const auto a = of_operand(0);
+  const auto b = of_operand(1);
+  const auto range = a && b ? interval_of_binary(index->op, *a, *b) : std::nullopt;
+  const bool grows =
+      index->op == ExprOp::add || index->op == ExprOp::sub || index->op == ExprOp::mul;
+  if (!range && grows && is_known(0, a) && is_known(1, b)) overflows = true;
+  return range;
 }
 
 }  // namespace aoe

@@ -27,4 +27,8 @@ struct Interval {
 // it depends on loaded values.
 std::optional<Interval> interval_of(const Expr& index, const Shape& extents);
 
+// The same; `overflows` is set where an addition, negation or multiplication of what the axes
+// decide comes near the ends of 64 bits.
+std::optional<Interval> interval_of(const Expr& index, const Shape& extents, bool& overflows);
+
 }  // namespace aoe

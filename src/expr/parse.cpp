@@ -1,5 +1,6 @@
 #include "expr/parse.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
@@ -12,6 +13,18 @@ namespace {
 
 // Far beyond any printed workload, and what keeps the memory for one bounded.
 constexpr size_t kLongestText = size_t{1} << 20;
+// Bytes of a value and points of a stage, far beyond any machine: whatever is computed with a few
+// of them stays within 64 bits.
+constexpr int64_t kTooLarge = int64_t{1} << 56;
+
+// `unit` for each element; an axis without elements counts as one that has one.
+bool is_too_large(const Shape& extents, int64_t unit) {
+  int64_t total = unit;
+  for (const int64_t extent : extents) {
+    if (__builtin_mul_overflow(total, std::max<int64_t>(extent, 1), &total)) return true;
+  }
+  return total > kTooLarge;
+}
 
 class Parser {
  public:
@@ -64,7 +77,8 @@ class Parser {
       check_rank(type.shape.size(), name);
     }
     tokens_.expect("]");
-    located(name, [&] { return type.count(); });
+    require(!is_too_large(type.shape, info(type.dtype).bytes), "{}: {} is too large", name.place(),
+            to_string(type));
     return type;
   }
 
@@ -293,6 +307,7 @@ class Parser {
   }
 
   void over(Stage& stage) {
+    const Token first = tokens_.current();
     tokens_.expect("(");
     while (!tokens_.current().is(")")) {
       if (!stage.reduce_axes.empty()) tokens_.expect(",");
@@ -306,6 +321,8 @@ class Parser {
       stage.reduce_axes.push_back(tokens_.integer("an extent"));
     }
     tokens_.expect(")");
+    require(!is_too_large(stage.extents(), 1), "{}: a stage over {} is too large", first.place(),
+            to_string(stage.extents()));
   }
 
   void outputs() {

@@ -31,9 +31,11 @@ class Verifier {
     require(static_cast<size_t>(load->rank) == type.shape.size(), "an index of {} numbers into {}",
             load->rank, to_string(type));
     const bool has_outside = load->operands.size() > static_cast<size_t>(load->rank);
-    if (has_outside || guarded) return;
     for (size_t i = 0; i < type.shape.size(); ++i) {
-      const auto range = interval_of(load->operands[i], extents_);
+      bool overflows = false;
+      const auto range = interval_of(load->operands[i], extents_, overflows);
+      require(!overflows, "an index along axis {} of {} overflows", i, to_string(type));
+      if (has_outside || guarded) continue;
       require(!range || range->within({0, type.shape[i] - 1}),
               "an index along axis {} of {} runs from {} to {}", i, to_string(type), range->low,
               range->high);

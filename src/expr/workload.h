@@ -84,8 +84,8 @@ std::string to_string(const Workload& workload);
 // workload's policies under. Another text form is another key, so the form changes rarely.
 uint64_t key_of(const Workload& workload);
 
-// Fails if a load without an outside value could leave its tensor, or names a value that does not
-// exist. Loads whose index is itself loaded are checked when run.
+// Fails if a load without an outside value could leave its tensor, an index overflows, or a load
+// names a value that does not exist. Loads whose index is itself loaded are checked when run.
 void verify(const Workload& workload);
 
 // Elements of all reductions: what an evaluation costs.

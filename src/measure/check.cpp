@@ -89,11 +89,33 @@ bool jumps(const Workload& workload) {
                      [&](const Stage& stage) { return any(stage.elements) || any(stage.results); });
 }
 
+std::vector<int64_t> odd_elements(const Workload& workload) {
+  const bool any_float =
+      std::any_of(workload.values.begin(), workload.values.end(),
+                  [](const Workload::Value& v) { return is_float(v.type.dtype); });
+  const bool any = any_float && jumps(workload);
+  std::vector<int64_t> odd;
+  for (const int id : workload.outputs) {
+    odd.push_back(any ? workload.values[static_cast<size_t>(id)].type.count() / kOneOddIn : 0);
+  }
+  return odd;
+}
+
+std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& results,
+                                   const std::vector<Tensor>& expected) {
+  const std::vector<int64_t> odd = odd_elements(workload);
+  for (size_t i = 0; i < results.size(); ++i) {
+    auto wrong = mismatch_of(results[i], expected[i], tolerance_of(results[i].dtype()), odd[i]);
+    if (!wrong) continue;
+    wrong->detail = fmt::format("output {}: {}", i, wrong->detail);
+    return wrong;
+  }
+  return std::nullopt;
+}
+
 Checker::Checker(std::shared_ptr<const Workload> workload, const std::vector<Tensor>& weights,
                  int threads)
-    : workload_(std::move(workload)), threads_(threads), jumps_(jumps(*workload_)) {
-  any_float_ = std::any_of(workload_->values.begin(), workload_->values.end(),
-                           [](const Workload::Value& v) { return is_float(v.type.dtype); });
+    : workload_(std::move(workload)), threads_(threads), odd_(odd_elements(*workload_)) {
   const Evaluator reference(workload_);
   const auto value = [&](size_t input) -> const Workload::Value& {
     return workload_->values[static_cast<size_t>(workload_->inputs[input])];
@@ -166,8 +188,7 @@ std::optional<Failure> Checker::failure_of(const Kernel& kernel, size_t input,
   for (size_t i = 0; i < of.expected.size(); ++i) {
     const TensorType& type = of.expected[i].type();
     const Tensor made = Tensor::onto(type, outputs[i], nullptr);
-    const int64_t odd = jumps_ && any_float_ ? type.count() / kOneOddIn : 0;
-    auto wrong = mismatch_of(made, of.expected[i], tolerance_of(type.dtype), odd);
+    auto wrong = mismatch_of(made, of.expected[i], tolerance_of(type.dtype), odd_[i]);
     if (!wrong) continue;
     wrong->detail = fmt::format("output {}, {} input: {}", i, input == 0 ? "ordinary" : "awkward",
                                 wrong->detail);

@@ -24,6 +24,13 @@ std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected,
 // integers. Both sides of such a step are right.
 bool jumps(const Workload& workload);
 
+// For each output, how many elements may lie on the other side of such a step.
+std::vector<int64_t> odd_elements(const Workload& workload);
+
+// What is wrong with a workload's results, if something is: "output 0: element 3 is 1, not 2 ...".
+std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& results,
+                                   const std::vector<Tensor>& expected);
+
 // Finds kernels for one workload that do not compute what the reference does. They run on two
 // inputs, ordinary numbers and awkward ones, each between pages that nobody may touch: what leaves
 // its memory there ends the process, with its address beside guarded memory.
@@ -56,8 +63,7 @@ class Checker {
 
   std::shared_ptr<const Workload> workload_;
   int threads_;
-  bool any_float_ = false;
-  bool jumps_ = false;
+  std::vector<int64_t> odd_;
   std::array<Case, kInputs> cases_;
 };
 

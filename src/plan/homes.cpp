@@ -82,6 +82,8 @@ class Placer {
       value.last = std::max(value.last, s);
       if (!task) {
         value.in = In::apart;
+        const ValueType& type = graph_.value(made[i]).type;
+        if (type.is_static() && type.dtype != DType::string) value.bytes = bytes_of(type.tensor());
         continue;
       }
       const Workload& workload = step.task.workload;

@@ -65,13 +65,31 @@ struct Uses {
   bool looked_up = false;  // at positions that are themselves loaded, and checked against its shape
 };
 
-Uses uses_of(const Workload& workload, int value) {
+// The values that hold what a stage loads, in order.
+std::vector<int> loaded_by(const Workload& workload, const Stage& stage) {
+  std::vector<int> values;
+  for_each_load(stage, [&](const Expr& load) {
+    values.push_back(workload.storage(static_cast<int>(load->id)));
+  });
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+// What each stage loads, so that not every stage is walked through for every value.
+using Loaded = std::vector<std::vector<int>>;
+
+bool is_loaded(const std::vector<int>& loaded, int value) {
+  return std::binary_search(loaded.begin(), loaded.end(), value);
+}
+
+Uses uses_of(const Workload& workload, const Loaded& loaded, int value) {
   Uses uses;
-  for (const Stage& stage : workload.stages) {
-    bool here = false;
+  for (size_t s = 0; s < workload.stages.size(); ++s) {
+    if (!is_loaded(loaded[s], value)) continue;
+    const Stage& stage = workload.stages[s];
     for_each_load(stage, [&](const Expr& load) {
       if (workload.storage(static_cast<int>(load->id)) != value) return;
-      here = true;
       if (load->id != value) uses.through_view = true;
       if (has_outside(load)) uses.with_outside = true;
       for (const Expr& position : index_of(load)) {
@@ -79,7 +97,6 @@ Uses uses_of(const Workload& workload, int value) {
                          any_node(position, [](const Expr& e) { return e->op == ExprOp::load; });
       }
     });
-    if (!here) continue;
     ++uses.stages;
     uses.most_points = std::max(uses.most_points, element_count(stage.extents()));
   }
@@ -89,9 +106,9 @@ Uses uses_of(const Workload& workload, int value) {
   return uses;
 }
 
-bool can_inline(const Workload& workload, const Stage& stage) {
+bool can_inline(const Workload& workload, const Loaded& loaded, const Stage& stage) {
   if (stage.reducer || stage.results.size() != 1) return false;
-  const Uses uses = uses_of(workload, stage.outputs[0]);
+  const Uses uses = uses_of(workload, loaded, stage.outputs[0]);
   if (uses.result || uses.through_view || uses.with_outside || uses.looked_up || uses.stages == 0)
     return false;
   int64_t costly = 0;
@@ -162,8 +179,10 @@ Workload inlined(const Workload& workload, const std::vector<bool>& may,
   Workload result = workload;
   left.resize(result.stages.size());
   std::iota(left.begin(), left.end(), size_t{0});
+  Loaded loaded;
+  for (const Stage& stage : result.stages) loaded.push_back(loaded_by(result, stage));
   for (size_t s = 0; s < result.stages.size();) {
-    if (!may[left[s]] || !can_inline(result, result.stages[s])) {
+    if (!may[left[s]] || !can_inline(result, loaded, result.stages[s])) {
       ++s;
       continue;
     }
@@ -171,9 +190,13 @@ Workload inlined(const Workload& workload, const std::vector<bool>& may,
     const Expr body = result.stages[s].results[0];
     result.stages.erase(result.stages.begin() + static_cast<int64_t>(s));
     left.erase(left.begin() + static_cast<int64_t>(s));
-    for (Stage& stage : result.stages) {
+    loaded.erase(loaded.begin() + static_cast<int64_t>(s));
+    for (size_t i = 0; i < result.stages.size(); ++i) {
+      if (!is_loaded(loaded[i], value)) continue;
+      Stage& stage = result.stages[i];
       for (Expr& expr : stage.elements) expr = with_inlined(expr, value, body);
       for (Expr& expr : stage.results) expr = with_inlined(expr, value, body);
+      loaded[i] = loaded_by(result, stage);
     }
   }
   return result;
@@ -216,23 +239,21 @@ bool is_internal(const Workload& workload, const Group& group, int value) {
   for (const int output : workload.outputs) {
     if (workload.storage(output) == storage) return false;
   }
-  bool made_here = false;
+  const bool made_here = std::any_of(group.stages.begin(), group.stages.end(), [&](size_t s) {
+    const std::vector<int>& made = workload.stages[s].outputs;
+    return std::find(made.begin(), made.end(), storage) != made.end();
+  });
+  if (!made_here) return false;
   for (size_t s = 0; s < workload.stages.size(); ++s) {
-    const bool inside =
-        std::find(group.stages.begin(), group.stages.end(), s) != group.stages.end();
-    const Stage& stage = workload.stages[s];
-    if (inside) {
-      made_here = made_here || std::find(stage.outputs.begin(), stage.outputs.end(), storage) !=
-                                   stage.outputs.end();
-      continue;
-    }
+    // They are in order.
+    if (std::binary_search(group.stages.begin(), group.stages.end(), s)) continue;
     bool used = false;
-    for_each_load(stage, [&](const Expr& load) {
+    for_each_load(workload.stages[s], [&](const Expr& load) {
       used = used || workload.storage(static_cast<int>(load->id)) == storage;
     });
     if (used) return false;
   }
-  return made_here;
+  return true;
 }
 
 }  // namespace aoe

@@ -83,6 +83,7 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
     for (Nest& nest : lower(schedule.workload, group, structure.of(given).copied)) {
       if (is_empty(nest)) continue;
       if (group.stages.size() == 1) schedule.fates[given].window_bytes = window_bytes(nest);
+      if (group.outer == 0 && nest.row_bytes() > 0) schedule.fates[given].windowed = true;
       schedule.items.emplace_back(std::move(nest));
     }
   }

@@ -33,6 +33,7 @@ struct Schedule {
     bool shared = false;  // its rows, with another stage
     bool product = false;
     std::optional<Winograd> winograd;  // if it can run by that algorithm
+    bool windowed = false;             // it has windows with steps, which are copied first
     int64_t window_bytes = 0;  // of a line of results whose windows are copied first; 0: are not
   };
   std::vector<Fate> fates;

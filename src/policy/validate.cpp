@@ -144,6 +144,39 @@ Fault product_fault(const ProductShape& shape, const ProductPolicy& p, const Dev
   return std::nullopt;
 }
 
+// An algorithm must be one that its stage can run by: with the other decisions, or without any, as
+// the space of policies has it, where they may rule each other out.
+Fault algorithm_fault(const Structure& structure, const Workload& workload) {
+  const auto names_one = [](const StagePolicy& stage) {
+    return stage.winograd != 0 || !stage.copied;
+  };
+  if (std::none_of(structure.stages.begin(), structure.stages.end(), names_one)) {
+    return std::nullopt;
+  }
+  Structure copied = structure;
+  for (StagePolicy& stage : copied.stages) stage.copied = true;
+  const Schedule schedule = schedule_of(workload, copied);
+  std::optional<Schedule> plain;
+  const auto applies = [&](size_t s, const auto& can) {
+    if (can(schedule.fates[s])) return true;
+    if (!plain) plain = schedule_of(workload, {});
+    return can(plain->fates[s]);
+  };
+  for (size_t s = 0; s < structure.stages.size(); ++s) {
+    const StagePolicy& stage = structure.stages[s];
+    const auto transforms = [](const Schedule::Fate& fate) { return fate.winograd.has_value(); };
+    if (stage.winograd != 0 && !applies(s, transforms)) {
+      return fmt::format("stage {}: winograd{} is for convolutions of 3 x 3 with channels last", s,
+                         stage.winograd);
+    }
+    const auto is_windowed = [](const Schedule::Fate& fate) { return fate.windowed; };
+    if (!stage.copied && !applies(s, is_windowed)) {
+      return fmt::format("stage {}: direct is for windows with steps, which would be copied", s);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int most_lanes(const Loop& loop, const Device& device) {
@@ -223,9 +256,11 @@ Fault fault_of(const Structure& structure, const Workload& workload) {
       return fmt::format("winograd{}; winograd2 or winograd4 is expected", stage.winograd);
     }
   }
-  if (structure.stages.size() <= workload.stages.size()) return std::nullopt;
-  return fmt::format("it decides about {} stages, the workload has {}", structure.stages.size(),
-                     workload.stages.size());
+  if (structure.stages.size() > workload.stages.size()) {
+    return fmt::format("it decides about {} stages, the workload has {}", structure.stages.size(),
+                       workload.stages.size());
+  }
+  return algorithm_fault(structure, workload);
 }
 
 Fault fault_of(const Policy& policy, const Schedule& schedule, const Device& device) {

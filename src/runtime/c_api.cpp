@@ -84,6 +84,13 @@ aoe_options known_part(const aoe_options* given) {
   return options;
 }
 
+// Before a shape is read: a rank that nobody has set is any number.
+void require_rank(std::string_view input, size_t rank) {
+  if (rank <= AOE_MAX_RANK) return;
+  fail("input '{}' is given {} dimensions, more than {}", input, rank,
+       static_cast<int>(AOE_MAX_RANK));
+}
+
 LoadOptions options_of(const aoe_options* given) {
   const aoe_options options = known_part(given);
   LoadOptions result;
@@ -95,7 +102,10 @@ LoadOptions options_of(const aoe_options* given) {
     const aoe_input_shape& input = options.input_shapes[i];
     require(input.name != nullptr && (input.shape != nullptr || input.rank == 0),
             "options.input_shapes[{}] has no name or no shape", i);
-    result.input_shapes[input.name] = Shape(input.shape, input.shape + input.rank);
+    require_rank(input.name, input.rank);
+    const bool is_new =
+        result.input_shapes.try_emplace(input.name, input.shape, input.shape + input.rank).second;
+    require(is_new, "options.input_shapes names '{}' twice", input.name);
   }
   return result;
 }
@@ -112,7 +122,10 @@ aoe_model* made(LoadedModel loaded) {
 }
 
 std::span<const int64_t> shape_of(const Port& port, const aoe_input& input) {
-  if (input.shape != nullptr) return {input.shape, input.rank};
+  if (input.shape != nullptr) {
+    require_rank(port.name, input.rank);
+    return {input.shape, input.rank};
+  }
   if (!port.type.is_static()) {
     fail("input '{}' is {}: a run must give its shape", port.name, port.describe());
   }
@@ -266,16 +279,20 @@ aoe_status aoe_model_load_bytes(const void* bytes, size_t size, const aoe_option
 
 void aoe_model_free(aoe_model* model) { delete model; }
 
-size_t aoe_model_input_count(const aoe_model* model) { return model->inputs.size(); }
+size_t aoe_model_input_count(const aoe_model* model) {
+  return model != nullptr ? model->inputs.size() : 0;
+}
 
-size_t aoe_model_output_count(const aoe_model* model) { return model->outputs.size(); }
+size_t aoe_model_output_count(const aoe_model* model) {
+  return model != nullptr ? model->outputs.size() : 0;
+}
 
 const aoe_info* aoe_model_input(const aoe_model* model, size_t index) {
-  return index < model->inputs.size() ? &model->inputs[index] : nullptr;
+  return index < aoe_model_input_count(model) ? &model->inputs[index] : nullptr;
 }
 
 const aoe_info* aoe_model_output(const aoe_model* model, size_t index) {
-  return index < model->outputs.size() ? &model->outputs[index] : nullptr;
+  return index < aoe_model_output_count(model) ? &model->outputs[index] : nullptr;
 }
 
 aoe_status aoe_model_run(const aoe_model* model, const aoe_input* inputs, size_t input_count,
@@ -289,7 +306,7 @@ aoe_status aoe_model_run(const aoe_model* model, const aoe_input* inputs, size_t
 }
 
 void aoe_output_free(aoe_output* output) {
-  if (output->owner == nullptr) return;
+  if (output == nullptr || output->owner == nullptr) return;
   delete static_cast<Tensor*>(output->owner);
   output->owner = nullptr;
   output->data = nullptr;
@@ -302,7 +319,7 @@ const char* aoe_dtype_name(aoe_dtype dtype) {
 }
 
 aoe_dtype aoe_dtype_named(const char* name) {
-  const auto known = dtype_named(name);
+  const auto known = name != nullptr ? dtype_named(name) : std::nullopt;
   return known ? onnx_code(*known) : AOE_UNKNOWN;
 }
 

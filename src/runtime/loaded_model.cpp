@@ -25,8 +25,12 @@ void check_declared(const Port& output, const ValueType& type) {
           to_string(type));
 }
 
+constexpr int kMostThreads = 1024;
+
 Engine engine_of(const LoadOptions& options) {
-  require(options.threads >= 0, "threads is {}; 0 stands for all cores", options.threads);
+  require(options.threads >= 0 && options.threads <= kMostThreads,
+          "threads is {}; a number from 0 to {} is expected, 0 stands for all cores",
+          options.threads, kMostThreads);
   Engine engine{options.threads > 0 ? options.threads : usable_cores(), std::nullopt};
   engine.keep_weights = options.keep_weights;
   if (options.kernels == "reference") return engine;

@@ -268,6 +268,9 @@ TEST(CInterface, RefusesWhatCannotBeLoaded) {
     void* unknown;
   };
   const aoe_input_shape no_such{"z", kTwoByThree.data(), 2};
+  const aoe_input_shape endless{"x", kTwoByThree.data(), static_cast<size_t>(-1)};
+  const aoe_input_shape scalar{"x", nullptr, 0};
+  const std::array twice{scalar, scalar};
   Newer newer{{sizeof(Newer), 0, nullptr, nullptr, 0}, nullptr};
   const std::string bytes = addition(true);
   aoe_model* model = nullptr;
@@ -283,6 +286,10 @@ TEST(CInterface, RefusesWhatCannotBeLoaded) {
   const Case cases[] = {
       {{0, 0, nullptr, nullptr, 0}, "options.size is 0; sizeof(aoe_options) is expected"},
       {{size, -1, nullptr, nullptr, 0}, "threads is -1"},
+      {{size, 2'000'000'000, nullptr, nullptr, 0},
+       "threads is 2000000000; a number from 0 to 1024 is expected"},
+      {{size, 0, nullptr, twice.data(), 2}, "options.input_shapes names 'x' twice"},
+      {{size, 0, nullptr, &endless, 1}, "input 'x' is given 18446744073709551615 dimensions"},
       {{size, 0, "avx1024", nullptr, 0}, "kernels is 'avx1024'"},
       {{size, 0, nullptr, nullptr, 1}, "input_shapes is NULL"},
       {{size, 0, nullptr, &no_such, 1}, "'z', which is not an input"},
@@ -313,6 +320,26 @@ TEST(CInterface, OptionsFixShapesAndKernels) {
   aoe_output y = output_view<float>(memory);
   ASSERT_EQ(aoe_model_run(model.get(), &input, 1, &y, 1), AOE_OK) << aoe_error();
   EXPECT_EQ(memory, (std::array<float, 6>{1, 2, 3, 1, 2, 3}));
+}
+
+TEST(CInterface, NothingIsHarmless) {
+  EXPECT_EQ(aoe_model_input_count(nullptr), 0u);
+  EXPECT_EQ(aoe_model_output_count(nullptr), 0u);
+  EXPECT_EQ(aoe_model_input(nullptr, 0), nullptr);
+  EXPECT_EQ(aoe_model_output(nullptr, 0), nullptr);
+  EXPECT_EQ(aoe_dtype_named(nullptr), AOE_UNKNOWN);
+  aoe_output_free(nullptr);
+  aoe_model_free(nullptr);
+}
+
+TEST(CInterface, ARankIsCheckedBeforeItsShapeIsRead) {
+  const ModelPointer model = loaded(addition(true));
+  aoe_input input = given(kSix, kTwoByThree);
+  input.rank = static_cast<size_t>(-1);
+  std::array<float, 6> memory{};
+  aoe_output y = output_view<float>(memory);
+  EXPECT_EQ(aoe_model_run(model.get(), &input, 1, &y, 1), AOE_FAILED);
+  EXPECT_STREQ(aoe_error(), "input 'x' is given 18446744073709551615 dimensions, more than 16");
 }
 
 TEST(CInterface, ManyThreadsRunOneModel) {

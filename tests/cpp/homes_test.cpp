@@ -141,13 +141,23 @@ TEST(Homes, AreApartForHostKernels) {
   b.node("Reshape", {"a", "flat"}, {"b"});
   b.node("NonZero", {"b"}, {"c"});
   b.node("Not", {"flag"}, {"d"});
+  // And behind one, where the size is known.
+  b.ints("two", {2});
+  b.node("TopK", {"x", "two"}, {"e", "i"});
+  b.ints("column", {2, 1});
+  b.node("Reshape", {"e", "column"}, {"f"});
+  b.node("Softmax", {"f"}, {"g"});
   b.output("c");
   b.output("d");
+  b.output("g");
   EXPECT_EQ(plan_text(b),
             "0 Softmax_a: a apart\n"
             "1 Reshape_b in place: b apart, 16 bytes of a to b + 0\n"
             "2 NonZero_c: c apart\n"
             "3 Not_d: d output 1\n"
+            "4 TopK_e: e apart i apart\n"
+            "5 Reshape_f in place: f apart, 8 bytes of e to f + 0\n"
+            "6 Softmax_g: g output 2\n"
             "4 bytes, 0 to 3\n");
 }
 

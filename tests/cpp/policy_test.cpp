@@ -81,6 +81,12 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
            {kProduct, "stage 0 loops; loops outer=0 [b:4x16 a/16]", "too much code"},
            {kProduct, "stage 0 loops; loops outer=0 [r:4 stream]", "past the caches"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4 b/2]", "b cannot be cut into blocks"},
+           {kSoftmax, "stage 0 winograd4; loops outer=1 [r:4] [r:4] [b:4]",
+            "stage 0: winograd4 is for convolutions of 3 x 3 with channels last"},
+           {kProduct, "stage 0 winograd2; product tile=4x2x4 block=64x80 first=rows",
+            "stage 0: winograd2 is for convolutions"},
+           {kSoftmax, "stage 2 direct; loops outer=1 [r:4] [r:4] [b:4]",
+            "stage 2: direct is for windows with steps"},
        }) {
     EXPECT_NE(message_of(workload, text).find(message), std::string::npos)
         << text << "\n  " << message_of(workload, text);

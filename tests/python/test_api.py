@@ -149,6 +149,9 @@ BAD_FEEDS = {
     "text": ({"x": [["a", "b", "c"]]}, "float32"),
     "ragged": ({"x": [[1, 2, 3], [4]]}, "x"),
     "none": ({"x": None}, "x"),
+    "object": ({"x": object()}, "input 'x' takes float32 values, not object"),
+    "some none": ({"x": [[1, None, 3]]}, "not NoneType"),
+    "too large": ({"x": [[1, 2, 10**400]]}, "input 'x' takes a float32 array: int too large"),
     "no dict": ([numbers(1, 3)], "takes a dict"),
 }
 
@@ -166,7 +169,11 @@ BAD_LOADS = {
     "garbage": (b"no model", {}, "model"),
     "empty": (b"", {}, "empty"),
     "no file": ("/nonexistent/model.onnx", {}, "/nonexistent/model.onnx"),
-    "threads": (None, {"threads": 0}, "threads"),
+    "threads": (None, {"threads": 0}, "threads is 0; a number from 1 to 1024 is expected"),
+    "many threads": (None, {"threads": 100_000}, "threads is 100000"),
+    "countless threads": (None, {"threads": 10**30}, "threads is 1"),
+    "fractions": (None, {"input_shapes": {"x": [1.5, 3]}}, "must be a sequence of integers"),
+    "beyond 64 bits": (None, {"input_shapes": {"x": [10**30, 3]}}, "beyond 64 bits"),
     "unknown name": (None, {"input_shapes": {"z": [1]}}, "z"),
     "wrong rank": (None, {"input_shapes": {"x": [1]}}, "x"),
     "wrong size": (None, {"input_shapes": {"x": [1, 4]}}, "x"),
@@ -180,6 +187,21 @@ def test_bad_loads(case):
     source, options, message = BAD_LOADS[case]
     with pytest.raises(aoe.Error, match=message):
         aoe.load(affine().SerializeToString() if source is None else source, **options)
+
+
+BAD_TYPES = {
+    "threads": ({"threads": 1.5}, "threads must be an integer or None, not float 1.5"),
+    "input_shapes": ({"input_shapes": [3]}, "input_shapes must map names to shapes, not be list"),
+    "a name": ({"input_shapes": {3: [3]}}, "input_shapes has the key 3"),
+    "kernels": ({"kernels": 3}, "kernels must be a string or None, not int 3"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TYPES)
+def test_arguments_of_other_types(case):
+    options, message = BAD_TYPES[case]
+    with pytest.raises(TypeError, match=message):
+        aoe.load(affine().SerializeToString(), **options)
 
 
 class TestBackend:

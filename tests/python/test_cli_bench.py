@@ -122,6 +122,33 @@ def test_models_with_other_outputs_are_compared_by_time_alone(path, tmp_path):
     assert "outputs" not in as_json(path, "--compare", other)["compare"]
 
 
+def test_outputs_that_are_not_finite(tmp_path):
+    shape = {"x": ("float32", [3])}, {"y": ("float32", [3])}
+    for name, text in {"a": "y = Div(x, zero)", "b": "y = Mul(x, zero)"}.items():
+        weights = {"zero": np.zeros(1, np.float32)}
+        onnx.save(model([node(text)], *shape, weights), tmp_path / f"{name}.onnx")
+    a, b = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    text = succeeds("bench", a, "--compare", a, *SHORT)
+    said = "outputs      are not finite: 3 elements are infinite or no number, "
+    assert said + "the same in both models; the others differ by at most 0, of numbers" in text
+    text = succeeds("bench", a, "--compare", b, *SHORT)
+    assert said + "not the same in both models\n" in text
+    found = as_json(a, "--compare", b)["compare"]["outputs"]
+    assert found == {"largest_difference": None, "largest_number": 0, "not_finite": 3}
+
+
+def test_names_cannot_steer_the_terminal(tmp_path):
+    shape = ["float32", [3]]
+    odd = onnx.helper.make_node("Abs", ["x\x1b"], ["y"], name="a\x1b[31m\nb\u202e\x7f")
+    onnx.save(model([odd], {"x\x1b": shape}, {"y": shape}), tmp_path / "odd.onnx")
+    text = succeeds("bench", tmp_path / "odd.onnx", "--profile", *SHORT)
+    assert "  a\\x1b[31m\\nb\\u202e\\x7f (Abs)\n" in text
+    assert "input  x\\x1b  float32[3]" in succeeds("run", tmp_path / "odd.onnx")
+    message = fails("run", tmp_path / "odd.onnx", "--input", "/nonexistent/\x1b.npz")
+    assert "/nonexistent/\\x1b.npz" in message
+    assert len(message.splitlines()) == 1
+
+
 def test_the_profile(path):
     found = as_json(path, "--profile")["profile"]
     assert found["runs"] >= 8
@@ -181,6 +208,8 @@ def test_says_what_it_is_busy_with(path):
         (["--compare", "/nonexistent/other.onnx"], "/nonexistent/other.onnx"),
         (["--seconds", "-1"], "--seconds"),
         (["--seconds", "soon"], "--seconds"),
+        (["--seconds", "nan"], "--seconds is nan; a number from 0 to 3600 is expected"),
+        (["--seconds", "inf"], "--seconds"),
         (["--threads", "-1"], "--threads"),
         (["--kernels", "avx1024"], "avx1024"),
         (["--input", "/nonexistent/in.npz"], "/nonexistent/in.npz"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import BINARY, fails, succeeds
+from cli import BINARY, aoe, fails, succeeds
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -77,7 +77,23 @@ def test_emits_code():
     assert succeeds("kernel", PRODUCT, "--emit", "loops").startswith("product 1 x 48 rows")
 
 
+def test_what_is_not_what_the_reference_computes_ends_with_1():
+    # Of sums that cancel out, little is left that is right.
+    stage = "%1 f32[] = sum(r:1000,s:1000) abs(%0[s]) + 1000 -> $0 - 1e9"
+    done = aoe("kernel", rf"in %0 f32[1000]\n{stage}\nout %1", "--time")
+    assert done.returncode == 1, done.stderr
+    assert re.search(rb"^wrong   output 0: element 0 is \S+, not \S+", done.stdout, re.MULTILINE)
+
+
 BAD = {
+    "a value that is too large": (
+        [r"in %0 f32[4]\n%1 f32[9223372036854775807] = %0[0]\nout %1", "--emit", "policy"],
+        "float32[9223372036854775807] is too large",
+    ),
+    "an algorithm that does not apply": (
+        [PRODUCT, "--policy", "stage 0 winograd4; product tile=4x2x4 block=64x80 first=rows"],
+        "stage 0: winograd4 is for convolutions",
+    ),
     "no workload": (["in %0"], "line 1"),
     "not a workload": (["hello"], "line 1, column 1"),
     "no such file": (["@/nowhere/to.txt"], "'/nowhere/to.txt' cannot be read"),

@@ -6,7 +6,6 @@ test_bad_om.py has the files that are broken.
 import os
 import re
 import resource
-import signal
 import subprocess
 from pathlib import Path
 
@@ -234,6 +233,12 @@ REFUSED = {
     "no such folder": (["-o", "no/such/x"], "no/such"),
     "a folder": (["-o", "folder.om"], "folder.om", "regular file"),
     "a pipe": (["-o", "pipe.om"], "pipe.om", "regular file"),
+    "a device": (["-o", "/dev/null"], "/dev/null", "regular file"),
+    "no name": (["-o", ""], "--output is empty"),
+    "a folder without a file": (["-o", "folder.om/"], "'folder.om/' names a folder"),
+    "this folder": (["-o", "."], "'.' names a folder"),
+    "a loop of links": (["-o", "loop.om"], "'loop.om': it is a link that leads to no file"),
+    "a link to no folder": (["-o", "lost.om"], "there is no folder", "no/such"),
     "the model itself": (["-o", "model.om"], "model.om", "model itself"),
     "unknown option": (["-o", "x", "--ouput", "y"], "--ouput", "--output"),
     "shape": (["-o", "x", "--input_shape", "x:7"], "x"),
@@ -247,6 +252,8 @@ def test_what_it_refuses(case, compiled, tmp_path):
     compiled.rename(tmp_path / "model.om")
     (tmp_path / "folder.om").mkdir()
     os.mkfifo(tmp_path / "pipe.om")
+    (tmp_path / "loop.om").symlink_to("loop.om")
+    (tmp_path / "lost.om").symlink_to("no/such/x.om")
     before = sorted(tmp_path.iterdir())
     message = fails("compile", "model.om", *arguments, cwd=tmp_path)
     for pattern in patterns:
@@ -262,6 +269,19 @@ def test_a_link_stays(affine_file, tmp_path):
     assert_close(aoe.load(tmp_path / "target.om").run({"x": X})["y"], expected_affine(X))
 
 
+def test_a_link_to_what_is_not_there_yet_makes_it(affine_file, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link.om").symlink_to("elsewhere/link")
+    (tmp_path / "elsewhere" / "link").symlink_to("target.om")
+    succeeds("compile", affine_file, "-o", "link.om", cwd=tmp_path)
+    assert (tmp_path / "link.om").is_symlink()
+    target = tmp_path / "elsewhere" / "target.om"
+    assert not target.is_symlink()
+    assert_close(aoe.load(target).run({"x": X})["y"], expected_affine(X))
+    succeeds("run", "link.om", "--output", "elsewhere/../y.npz", cwd=tmp_path)
+    assert (tmp_path / "y.npz").exists()
+
+
 def test_a_full_disk_leaves_what_was_there(compiled, tmp_path):
     before = compiled.read_bytes()
     weights = {"w": np.ones((300, 300), np.float32)}
@@ -274,7 +294,6 @@ def test_a_full_disk_leaves_what_was_there(compiled, tmp_path):
     onnx.save(large, tmp_path / "large.onnx")
 
     def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
     done = subprocess.run(

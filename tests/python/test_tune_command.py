@@ -46,6 +46,9 @@ BAD = {
     "precision": ((*JOB, "--precision_mode=allow_fp32_to_fp16"), "must_keep_origin_dtype"),
     "splits": ((*JOB, "--Fnonhomo_split"), "--job_type=1"),
     "output": ((*JOB, "--output=/nowhere/at/all"), "'/nowhere/at'"),
+    "no output": ((*JOB, "--output", ""), "--output is empty"),
+    "output in no file": ((*JOB, "--output=banks/"), "'banks/' names a folder"),
+    "output to a device": ((*JOB, "--output=/dev/null"), "not a regular file"),
     "itself": ((*JOB, "--output=there/affine.om"), "there is no folder 'there'"),
     "with a command": ((*JOB, "run", "affine.onnx"), "excludes"),
 } | {
