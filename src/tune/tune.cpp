@@ -64,7 +64,6 @@ class Tuning {
         target_(target_of(host_device(), options.threads)) {}
 
   TuningOutcome run() {
-    const DeviceLock lock(0);
     begin();
     listener_.begun(space_.folder);
     JournaledMachine machine(journal_, [&] {
@@ -240,6 +239,7 @@ class Tuning {
     listener_.written(file);
   }
 
+  const DeviceLock lock_{0};  // before anything is made: who is refused leaves nothing behind
   const TuneOptions& options_;
   const TuneListener& listener_;
   WorkSpace space_;

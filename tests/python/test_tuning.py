@@ -133,6 +133,7 @@ def test_one_job_measures_at_a_time(model, tmp_path):
     _, error = second.communicate(timeout=60)
     assert second.returncode == 2
     assert str(process.pid) in error.decode()
+    assert not (tmp_path / "b" / "aoe_workspace").exists()
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
