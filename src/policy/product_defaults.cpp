@@ -146,7 +146,9 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
     // Deep blocks spare the sums a way to memory and back; at least a few tiles of columns.
     const int64_t columns = std::min(shape.columns, std::max(4 * width, shape.column_step));
     policy.depth = multiple(room / columns, shape.depth_step, shape.depth);
-    policy.columns = multiple(room / policy.depth, shape.column_step, shape.columns);
+    // What is summed in one go needs no memory for sums: half as much leaves room for the results.
+    const int64_t block = policy.depth == shape.depth ? room / 2 : room;
+    policy.columns = multiple(block / policy.depth, shape.column_step, shape.columns);
     return policy;
   }
   policy.depth = multiple(room / 2 / width, shape.depth_step, shape.depth);
