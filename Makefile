@@ -83,7 +83,7 @@ demo: build
 	@$(VENV)/bin/python tools/make_example_model.py $(BUILD)/example.onnx
 	$(BUILD)/aoe run $(BUILD)/example.onnx
 	@rm -rf $(BUILD)/demo && mkdir -p $(BUILD)/demo/bank
-	cd $(BUILD)/demo && TUNE_BANK_PATH=bank ../aoe --model=../example.onnx --job_type=2 --budget=30s
+	cd $(BUILD)/demo && TUNE_BANK_PATH=bank ../aoe --model=../example.onnx --job_type=2 --aicore_num=1 --budget=30s
 
 test: build $(VENV)/.models
 	@ninja -C $(BUILD) -j $(JOBS)

@@ -60,11 +60,9 @@ std::optional<std::vector<Expr>> index_in(const Shape& whole, const Shape& view,
       target = d;
     }
     Expr position = Expr::integer(DType::i64, 0);
-    int parts = 0;
     for (size_t d = group.other_first; d < group.other_last; ++d) {
       if (view[d] == 1 && !has_outside(load)) continue;
       position = position * view[d] + load->operands[d];
-      parts += view[d] == 1 ? 0 : 1;
       const auto range = interval_of(load->operands[d], extents);
       const bool inside = range && range->within({0, view[d] - 1});
       // Positions outside one dimension would lie inside another.
