@@ -1,10 +1,14 @@
 """What all Python tests share."""
 
+import fcntl
 import os
 import re
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
@@ -14,6 +18,14 @@ os.environ["XDG_CACHE_HOME"] = str(ROOT / "build" / "test-cache")
 os.environ |= {"ASCEND_CACHE_PATH": "/dev/null", "AOE_BUILTIN": "off"}
 for name in ("TUNE_BANK_PATH", "ASCEND_WORK_PATH", "AOE_CONFIG", "XDG_CONFIG_HOME"):
     os.environ.pop(name, None)
+
+
+@pytest.fixture
+def device():
+    """One job measures at a time on a machine: tests that start one take turns."""
+    with Path(tempfile.gettempdir(), "aoe-tests-device.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -11,7 +11,7 @@ from cli import aoe, fails, succeeds
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, device):
     """A working directory with a model, and a place for banks."""
     onnx.save(affine(4), tmp_path / "affine.onnx")
     (tmp_path / "banks").mkdir()

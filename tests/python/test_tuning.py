@@ -17,6 +17,8 @@ from cli import BINARY, succeeds
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
