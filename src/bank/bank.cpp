@@ -110,12 +110,12 @@ void bind_fields(Statement& statement, const BankEntry& entry) {
       .bind(entry.target.instruction_set)
       .bind(int64_t{entry.target.threads})
       .bind(entry.policy)
-      .bind(entry.before_ns)
-      .bind(entry.after_ns)
-      .bind(entry.speedup_low)
-      .bind(entry.speedup_high)
-      .bind(entry.noise_floor)
-      .bind(entry.samples)
+      .bind(entry.gain.before_ns)
+      .bind(entry.gain.after_ns)
+      .bind(entry.gain.speedup_low)
+      .bind(entry.gain.speedup_high)
+      .bind(entry.gain.noise_floor)
+      .bind(entry.gain.samples)
       .bind(evidence_text(entry.evidence))
       .bind(entry.processor)
       .bind(entry.product_version)
@@ -167,12 +167,12 @@ StoredEntry Bank::stored(const Statement& row) const {
   entry.workload = row.text(3);
   entry.target = {row.text(4), row.text(5), static_cast<int>(row.integer(6))};
   entry.policy = row.text(7);
-  entry.before_ns = row.real(8);
-  entry.after_ns = row.real(9);
-  entry.speedup_low = row.real(10);
-  entry.speedup_high = row.real(11);
-  entry.noise_floor = row.real(12);
-  entry.samples = row.integer(13);
+  entry.gain.before_ns = row.real(8);
+  entry.gain.after_ns = row.real(9);
+  entry.gain.speedup_low = row.real(10);
+  entry.gain.speedup_high = row.real(11);
+  entry.gain.noise_floor = row.real(12);
+  entry.gain.samples = row.integer(13);
   entry.evidence = evidence_of(row.text(14));
   entry.processor = row.text(15);
   entry.product_version = row.text(16);
@@ -232,8 +232,8 @@ bool Bank::put(const BankEntry& entry, const std::optional<std::string>& incumbe
   require(entry.target.soc_version == soc_version_, "bank '{}' is for {}, the policy for {}",
           file().string(), soc_version_, entry.target.soc_version);
   // SQLite would make NULL of NaN.
-  assert(!std::isnan(entry.before_ns + entry.after_ns + entry.speedup_low + entry.speedup_high +
-                     entry.noise_floor));
+  assert(!std::isnan(entry.gain.before_ns + entry.gain.after_ns + entry.gain.speedup_low +
+                     entry.gain.speedup_high + entry.gain.noise_floor));
   Transaction transaction(*database_);
   int64_t id = 0;
   {

@@ -25,12 +25,12 @@ uint64_t checksum_of(const BankEntry& entry) {
   text(entry.target.instruction_set);
   number(static_cast<uint64_t>(entry.target.threads));
   text(entry.policy);
-  real(entry.before_ns);
-  real(entry.after_ns);
-  real(entry.speedup_low);
-  real(entry.speedup_high);
-  real(entry.noise_floor);
-  number(static_cast<uint64_t>(entry.samples));
+  real(entry.gain.before_ns);
+  real(entry.gain.after_ns);
+  real(entry.gain.speedup_low);
+  real(entry.gain.speedup_high);
+  real(entry.gain.noise_floor);
+  number(static_cast<uint64_t>(entry.gain.samples));
   text(evidence_text(entry.evidence));
   text(entry.processor);
   text(entry.product_version);

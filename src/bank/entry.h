@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "bank/gain.h"
+
 namespace aoe {
 
 // What a policy is chosen for beside its workload: a policy that is best on all cores need not be
@@ -23,14 +25,7 @@ struct BankEntry {
   Target target;
   std::string policy;  // its text
 
-  // What was measured: times of the policy that it was confirmed against and of its own, how many
-  // times as fast it is with its bounds, and which factor the machine feigned meanwhile.
-  double before_ns = 0;
-  double after_ns = 0;
-  double speedup_low = 0;
-  double speedup_high = 0;
-  double noise_floor = 1;
-  int64_t samples = 0;
+  Gain gain;  // over the policy that it was confirmed against
   // Names of the measurements that prove it, unlike all others anywhere: a set, so that uniting two
   // banks twice changes nothing. No white space in them.
   std::set<std::string> evidence;

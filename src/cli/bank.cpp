@@ -42,8 +42,9 @@ std::optional<Bank> opened(const std::filesystem::path& file) {
 }
 
 std::string speedup_text(const BankEntry& entry) {
-  return fmt::format("{:.3f} times as fast ({:.3f} to {:.3f})", entry.before_ns / entry.after_ns,
-                     entry.speedup_low, entry.speedup_high);
+  return fmt::format("{:.3f} times as fast ({:.3f} to {:.3f})",
+                     entry.gain.before_ns / entry.gain.after_ns, entry.gain.speedup_low,
+                     entry.gain.speedup_high);
 }
 
 Json json_of(const StoredEntry& stored) {
@@ -57,12 +58,12 @@ Json json_of(const StoredEntry& stored) {
           {"instruction_set", entry.target.instruction_set},
           {"threads", entry.target.threads},
           {"policy", entry.policy},
-          {"before_ns", entry.before_ns},
-          {"after_ns", entry.after_ns},
-          {"speedup_low", entry.speedup_low},
-          {"speedup_high", entry.speedup_high},
-          {"noise_floor", entry.noise_floor},
-          {"samples", entry.samples},
+          {"before_ns", entry.gain.before_ns},
+          {"after_ns", entry.gain.after_ns},
+          {"speedup_low", entry.gain.speedup_low},
+          {"speedup_high", entry.gain.speedup_high},
+          {"noise_floor", entry.gain.noise_floor},
+          {"samples", entry.gain.samples},
           {"evidence", entry.evidence},
           {"processor", entry.processor},
           {"product_version", entry.product_version},
@@ -104,7 +105,7 @@ void list(const BankOptions& options) {
     }
     fmt::print("{}  {:<6}  {:>10}  {:>10}  {}  {}\n", key_text(stored.entry.workload),
                printable(instruction_set), count_text(threads, "thread"),
-               duration_text(stored.entry.after_ns), speedup_text(stored.entry),
+               duration_text(stored.entry.gain.after_ns), speedup_text(stored.entry),
                printable(stored.entry.date));
   }
   fmt::print("{} in bank '{}'{}\n", count_text(static_cast<int64_t>(entries.size()), "policy"),
@@ -127,13 +128,13 @@ void show(const BankOptions& options) {
     row("key", key_text(entry.workload));
     row("for", fmt::format("{} with {}, {}", entry.target.soc_version, entry.target.instruction_set,
                            count_text(entry.target.threads, "thread")));
-    row("time", fmt::format("{}, before {}: {}", duration_text(entry.after_ns),
-                            duration_text(entry.before_ns), speedup_text(entry)));
+    row("time", fmt::format("{}, before {}: {}", duration_text(entry.gain.after_ns),
+                            duration_text(entry.gain.before_ns), speedup_text(entry)));
     row("evidence",
         fmt::format("{} in {}; this machine feigned up to {:.1f} %",
-                    count_text(entry.samples, "sample"),
+                    count_text(entry.gain.samples, "sample"),
                     count_text(static_cast<int64_t>(entry.evidence.size()), "measurement"),
-                    100 * (entry.noise_floor - 1)));
+                    100 * (entry.gain.noise_floor - 1)));
     row("made", fmt::format("{} by version {} on {}, effort {}", entry.date, entry.product_version,
                             entry.processor, entry.effort));
     fmt::print("\n{}\n\n{}\n", printable_lines(entry.workload), printable_lines(entry.policy));

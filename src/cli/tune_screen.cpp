@@ -64,8 +64,9 @@ void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::p
   progress_.reset();
   for (const OperatorOutcome& one : outcome.operators) {
     fmt::print("  {:>9}  [{:.2f}, {:.2f}] times as fast  {:.1f} -> {:.1f} us  {}\n",
-               improvement_text(one.before_ns, one.after_ns), one.speedup_low, one.speedup_high,
-               one.before_ns / 1e3, one.after_ns / 1e3, printable(one.name));
+               improvement_text(one.gain.before_ns, one.gain.after_ns), one.gain.speedup_low,
+               one.gain.speedup_high, one.gain.before_ns / 1e3, one.gain.after_ns / 1e3,
+               printable(one.name));
   }
   for (const std::string& name : outcome.failed_operators) {
     fmt::print("  failed: {}: its default kernel did not pass\n", printable(name));
@@ -76,7 +77,7 @@ void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::p
              counts.unsatisfied);
   fmt::print("result  {}\nmodel   {}\n", result.string(), model_.string());
   if (outcome.model) {
-    const ModelOutcome& model = *outcome.model;
+    const Gain& model = *outcome.model;
     fmt::print("{} process finished. Performance improved by {}\n", outcome.name,
                improvement_text(model.before_ns, model.after_ns));
   } else if (outcome.failed_operators.empty()) {

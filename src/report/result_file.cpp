@@ -41,21 +41,20 @@ std::string_view state_text(TuningOutcome::State state) {
   return "";
 }
 
-template <typename Outcome>
-Json evidence_of(const Outcome& outcome) {
-  return {{"samples", outcome.samples},
-          {"speedup_low", outcome.speedup_low},
-          {"speedup_high", outcome.speedup_high},
-          {"noise_floor", outcome.noise_floor}};
+Json evidence_of(const Gain& gain) {
+  return {{"samples", gain.samples},
+          {"speedup_low", gain.speedup_low},
+          {"speedup_high", gain.speedup_high},
+          {"noise_floor", gain.noise_floor}};
 }
 
 Json json_of(const OperatorOutcome& tuned) {
-  Json evidence = evidence_of(tuned);
+  Json evidence = evidence_of(tuned.gain);
   evidence["measurements"] = tuned.measurements;
   evidence["policy_before"] = tuned.policy_before;
   evidence["policy_after"] = tuned.policy_after;
-  const double before_us = to_us(tuned.before_ns);
-  const double after_us = to_us(tuned.after_ns);
+  const double before_us = to_us(tuned.gain.before_ns);
+  const double after_us = to_us(tuned.gain.after_ns);
   const Json performance{{"performance_before_tune(us)", before_us},
                          {"performance_after_tune(us)", after_us},
                          {"performance_improvement", improvement_text(before_us, after_us)},

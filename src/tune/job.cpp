@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include "expr/parse.h"
@@ -59,7 +58,6 @@ class Job {
     std::shared_ptr<const Workload> parsed;
     std::unique_ptr<Searcher> searcher;
     double share = 0;  // of the model's time
-    size_t proposed = 0;
     bool exhausted = false;
     struct Seen {
       std::string policy;
@@ -70,40 +68,41 @@ class Job {
   };
 
   void open() {
-    const Opened opened = machine_.open();
-    listener_.opened(opened);
-    result_.workloads = opened.workloads;
-    result_.margin = opened.margin;
-    elapsed_s_ = opened.elapsed_s;
-    least_ns_ = opened.least_ns;
-    const std::vector<bool> chosen = options_.chosen(opened.workloads);
-    double total = 0;
-    for (const OpenWorkload& one : opened.workloads) total += one.own_ns;
-    for (size_t i = 0; i < opened.workloads.size(); ++i) {
-      const OpenWorkload& one = opened.workloads[i];
-      standing_ns_.push_back(one.own_ns);
-      if (!chosen[i]) continue;
-      if (one.own_ns < kLeastShare * total) continue;
+    opened_ = machine_.open();
+    listener_.opened(opened_);
+    elapsed_s_ = opened_.elapsed_s;
+    const std::vector<bool> chosen = options_.chosen(opened_.workloads);
+    for (size_t i = 0; i < opened_.workloads.size(); ++i) {
+      const OpenWorkload& one = opened_.workloads[i];
+      const double share = one.own_ns / pass_ns();
+      if (!chosen[i] || share < kLeastShare) continue;
       TunedWorkload tuned;
       tuned.workload = static_cast<int>(i);
-      tuned.share = one.own_ns / total;
+      tuned.share = share;
       tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
       tuned.searcher = plain_search(std::make_shared<const Space>(tuned.parsed, device_),
                                     options_.seed * 1000003 + i);
       tuned_.push_back(std::move(tuned));
     }
-    pass_ns_ = std::max(total, 1.0);
   }
 
-  const OpenWorkload& workload(const TunedWorkload& tuned) const {
-    return result_.workloads[static_cast<size_t>(tuned.workload)];
+  // What the workloads of one pass take together, as they were opened.
+  double pass_ns() const {
+    double total = 0;
+    for (const OpenWorkload& one : opened_.workloads) total += one.own_ns;
+    return std::max(total, 1.0);
   }
+
+  const OpenWorkload& workload(int number) const {
+    return opened_.workloads[static_cast<size_t>(number)];
+  }
+  size_t workloads() const { return opened_.workloads.size(); }
 
   // What cannot stand as it is cannot be compared with.
   void check_standing() {
     Work work;
     for (const TunedWorkload& one : tuned_) {
-      work.compile.push_back({one.workload, workload(one).policy});
+      work.compile.push_back({one.workload, workload(one.workload).policy});
     }
     const Done done = asked(work);
     std::vector<TunedWorkload> sound;
@@ -137,8 +136,6 @@ class Job {
     listener_.progress(progress);
   }
 
-  // --- search: proposals are timed in batches, while the next batch is compiled
-
   struct Candidate {
     size_t tuned = 0;  // index
     Policy policy;
@@ -170,6 +167,7 @@ class Job {
     return candidates;
   }
 
+  // Proposals are timed in batches, while the next batch is compiled.
   void search() {
     const size_t all = options_.samples * tuned_.size();
     std::vector<Candidate> ready;  // compiled and right
@@ -184,7 +182,7 @@ class Job {
       for (const Candidate& one : next) {
         work.compile.push_back({tuned_[one.tuned].workload, one.text});
       }
-      const Screening screening(placed(ready), standing_ns_, random_);
+      const Screening screening(placed(ready), opened_, random_);
       work.measure = screening.wanted();
       const Done done = asked(work);
       std::vector<Candidate> again = learn(ready, screening, done.measured);
@@ -213,7 +211,7 @@ class Job {
   std::vector<Candidate> learn(const std::vector<Candidate>& candidates, const Screening& screening,
                                const PassesResult& measured) {
     std::vector<Candidate> again;
-    const std::vector<double> shares = screening.shares(measured, least_ns_);
+    const std::vector<double> shares = screening.shares(measured);
     for (size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& one = candidates[i];
       TunedWorkload& tuned = tuned_[one.tuned];
@@ -238,8 +236,7 @@ class Job {
     return again;
   }
 
-  // --- race: the best of each workload against what stands
-
+  // The best of each workload against what stands.
   void race() {
     std::vector<Proposal> entrants;
     for (size_t i = 0; i < tuned_.size(); ++i) {
@@ -248,7 +245,7 @@ class Job {
         entrants.push_back({tuned_[i].workload, tuned_[i].seen[k].policy});
       }
     }
-    Races races(result_.workloads.size(), entrants, random_);
+    Races races(workloads(), entrants, random_);
     while (!races.over() && !out_of_time()) {
       races.add(asked({{}, races.next()}).measured);
       tell(JobProgress::Phase::racing, kSearchShare + 0.1 * races.share());
@@ -261,8 +258,7 @@ class Job {
     }
   }
 
-  // --- confirmation: each winner against what stands, in processes that know nothing of them
-
+  // Each winner against what stands, in processes that know nothing of either.
   void confirm() {
     std::vector<Proposal> winners;
     for (const TunedWorkload& one : tuned_) {
@@ -270,8 +266,8 @@ class Job {
     }
     std::vector<std::vector<size_t>> groups;
     for (size_t i = 0; i < winners.size(); ++i) groups.push_back({i});
-    Proofs confirmation(result_.workloads.size(), winners, groups, false, block_pairs(),
-                        {.margin = result_.margin}, random_);
+    Proofs confirmation(workloads(), winners, groups, false, block_pairs(),
+                        {.margin = opened_.margin}, random_);
     std::vector<bool> told(winners.size());
     while (!confirmation.over() && !out_of_time()) {
       confirmation.add(asked({{}, confirmation.next()}).measured);
@@ -285,36 +281,45 @@ class Job {
             fmt::format("{}, {} times as fast, {} to {}", is_accepted ? "accepted" : "rejected",
                         proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
         if (!is_accepted) continue;
-        const auto uses =
-            static_cast<double>(result_.workloads[static_cast<size_t>(winners[i].workload)].uses);
-        accepted_.push_back({winners[i].workload, winners[i].policy, proof.speed_up,
-                             confirmation.before_ns(i) / uses, confirmation.after_ns(i) / uses,
-                             confirmation.samples(i)});
+        Gain gain = gain_of(confirmation, i);
+        gain.before_ns /= uses(winners[i].workload);
+        gain.after_ns /= uses(winners[i].workload);
+        accepted_.push_back({winners[i].workload, winners[i].policy, gain});
         listener_.accepted(accepted_.back());
       }
       tell(JobProgress::Phase::confirming, kSearchShare + 0.1 + 0.25 * confirmation.share());
     }
   }
 
+  Gain gain_of(const Proofs& proofs, size_t group) const {
+    Gain gain = proofs.gain(group);
+    gain.noise_floor = opened_.noise_floor;
+    return gain;
+  }
+  double uses(int number) const { return static_cast<double>(workload(number).uses); }
+
   // So many that a block takes as long as one alone would, but enough for a middle one.
   size_t block_pairs() const {
     const BlockOptions block;
-    return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns_)),
+    return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns())),
                               block.fewest_pairs, 64);
   }
 
-  // --- the whole model: what does not carry over is taken back
-
+  // What does not carry over to the whole model is taken back.
   void whole_model() {
     // Large gains first, as next_whole wants them.
-    std::sort(accepted_.begin(), accepted_.end(), [](const Accepted& a, const Accepted& b) {
-      return a.before_ns - a.after_ns > b.before_ns - b.after_ns;
-    });
+    const auto saved_ns = [&](const Accepted& one) {
+      return (one.gain.before_ns - one.gain.after_ns) * uses(one.workload);
+    };
+    std::sort(accepted_.begin(), accepted_.end(),
+              [&](const Accepted& a, const Accepted& b) { return saved_ns(a) > saved_ns(b); });
     std::vector<WholeTrial> trials;
+    std::vector<Gain> gains;  // of each
     for (;;) {
       const WholeStep step = next_whole(accepted_.size(), trials);
       if (step.done || out_of_time()) {
-        keep(step.done ? step.policies : std::vector<size_t>{}, trials);
+        if (!gains.empty()) result_.before_ns = gains.back().before_ns;
+        if (step.done) keep(step.policies, trials, gains);
         return;
       }
       std::vector<Proposal> together;
@@ -323,8 +328,8 @@ class Job {
       }
       std::vector<size_t> all(together.size());
       std::iota(all.begin(), all.end(), 0);
-      Proofs comparison(result_.workloads.size(), together, {all}, true, block_pairs(),
-                        {.margin = result_.margin}, random_);
+      Proofs comparison(workloads(), together, {all}, true, block_pairs(),
+                        {.margin = opened_.margin}, random_);
       while (!comparison.over() && !out_of_time()) {
         comparison.add(asked({{}, comparison.next()}).measured);
         tell(JobProgress::Phase::whole_model, kSearchShare + 0.35 + 0.15 * comparison.share());
@@ -335,43 +340,31 @@ class Job {
           fmt::format("{} policies together: {} times as fast, {} to {}", step.policies.size(),
                       comparison.proof(0).speed_up.median, comparison.proof(0).speed_up.low,
                       comparison.proof(0).speed_up.high));
-      measured_[step.policies] = {comparison.before_ns(0), comparison.after_ns(0),
-                                  comparison.samples(0)};
+      gains.push_back(gain_of(comparison, 0));
     }
   }
 
-  void keep(const std::vector<size_t>& kept, const std::vector<WholeTrial>& trials) {
+  void keep(const std::vector<size_t>& kept, const std::vector<WholeTrial>& trials,
+            const std::vector<Gain>& gains) {
     for (const size_t i : kept) result_.accepted.push_back(accepted_[i]);
-    for (const WholeTrial& trial : trials) {
-      const Whole& whole = measured_.at(trial.policies);
-      if (result_.before_ns == 0) result_.before_ns = whole.before_ns;
-      if (trial.policies != kept) continue;
-      result_.before_ns = whole.before_ns;
-      result_.after_ns = whole.after_ns;
-      result_.speed_up = trial.proof.speed_up;
-      result_.samples = whole.samples;
+    for (size_t i = 0; i < trials.size(); ++i) {
+      if (trials[i].policies != kept) continue;
+      result_.gain = gains[i];
+      result_.before_ns = gains[i].before_ns;
     }
   }
-
-  struct Whole {
-    double before_ns, after_ns;
-    int64_t samples;
-  };
 
   Machine& machine_;
   const Device& device_;
   const JobOptions& options_;
   const JobListener& listener_;
   Random random_;
+  Opened opened_;
   std::vector<TunedWorkload> tuned_;
-  std::vector<double> standing_ns_;  // of each workload's uses together, when it was opened
-  std::vector<double> least_ns_;
-  double pass_ns_ = 1;
   double elapsed_s_ = 0;
   size_t proposed_ = 0;
   size_t timed_ = 0;
   std::vector<Accepted> accepted_;  // before the whole model was looked at
-  std::map<std::vector<size_t>, Whole> measured_;
   JobResult result_;
 };
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bank/gain.h"
 #include "device/device.h"
-#include "measure/intervals.h"
 #include "tune/machine.h"
 
 namespace aoe {
@@ -27,21 +27,14 @@ struct JobOptions {
 struct Accepted {
   int workload = 0;
   std::string policy;
-  Interval speed_up;
-  double before_ns = 0;  // of one use, in the confirmation
-  double after_ns = 0;
-  int64_t samples = 0;  // pairs of times
+  Gain gain;  // of one use, in the confirmation
 };
 
 struct JobResult {
-  std::vector<OpenWorkload> workloads;
   std::vector<Accepted> accepted;  // and carried over to the whole model
   std::vector<int> failed;         // workloads whose standing policy did not pass
-  double before_ns = 0;            // of the whole model, as it was opened
-  double after_ns = 0;
-  std::optional<Interval> speed_up;  // of the whole model, if anything was accepted
-  int64_t samples = 0;               // pairs of passes
-  double margin = 0;                 // that speed-ups had to exceed
+  double before_ns = 0;            // of the whole model, as it was opened; 0: not measured
+  std::optional<Gain> gain;        // of the whole model, if anything was accepted
   double elapsed_s = 0;
 };
 

@@ -12,6 +12,7 @@ Json to_json(const Opened& opened) {
   return {{"workloads", to_json(opened.workloads)},
           {"least_ns", opened.least_ns},
           {"margin", opened.margin},
+          {"noise_floor", opened.noise_floor},
           {"elapsed_s", opened.elapsed_s}};
 }
 
@@ -20,6 +21,7 @@ Opened opened_of(const Json& json) {
   opened.workloads = workloads_of(json.at("workloads"));
   json.at("least_ns").get_to(opened.least_ns);
   json.at("margin").get_to(opened.margin);
+  json.at("noise_floor").get_to(opened.noise_floor);
   json.at("elapsed_s").get_to(opened.elapsed_s);
   return opened;
 }

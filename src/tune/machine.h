@@ -43,6 +43,7 @@ struct Opened {
   std::vector<OpenWorkload> workloads;
   std::vector<double> least_ns;  // that the uses of each can take together
   double margin = 0.01;          // of a proof on this host
+  double noise_floor = 1;        // the factor that the host feigns
   double elapsed_s = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bank/gain.h"
 #include "bank/tuned.h"
 
 namespace aoe {
@@ -19,27 +20,10 @@ struct OperatorOutcome {
   std::vector<std::string> types;  // as the model names them
   TuningMode mode = TuningMode::schedule;
   Tuned tuned = Tuned::add;  // add or update
-  double before_ns = 0;
-  double after_ns = 0;
-
-  // The evidence: how many times as fast, between which bounds, and what the machine feigned.
-  double speedup_low = 0;
-  double speedup_high = 0;
-  double noise_floor = 1;
-  int64_t samples = 0;
+  Gain gain;                 // of one use
   std::set<std::string> measurements;
   std::string policy_before;
   std::string policy_after;
-};
-
-// The whole model, before and after.
-struct ModelOutcome {
-  double before_ns = 0;
-  double after_ns = 0;
-  double speedup_low = 0;
-  double speedup_high = 0;
-  double noise_floor = 1;
-  int64_t samples = 0;
 };
 
 // What an operator tuning job has come to so far.
@@ -50,7 +34,7 @@ struct TuningOutcome {
   State state = State::incomplete;
   double seconds = 0;                           // that it took; known at its end
   std::optional<double> baseline_ns = {};       // of the whole model, before
-  std::optional<ModelOutcome> model = {};       // known at its end
+  std::optional<Gain> model = {};               // known at its end, if it is proven
   std::vector<OperatorOutcome> operators = {};  // whose policies were added or updated
   TunedCounts counts = {};
   std::vector<std::string> failed_operators = {};

@@ -28,13 +28,12 @@ double middle(std::vector<double> values) {
 
 }  // namespace
 
-Screening::Screening(std::vector<Proposal> candidates, const std::vector<double>& standing_ns,
-                     Random& random) {
+Screening::Screening(std::vector<Proposal> candidates, const Opened& opened, Random& random)
+    : opened_(opened) {
   const ScreenOptions options;
-  const size_t workloads = standing_ns.size();
   wanted_.candidates = std::move(candidates);
   if (wanted_.candidates.empty()) return;
-  std::vector<std::vector<Candidate>> turns(workloads, std::vector<Candidate>{0});
+  std::vector<std::vector<Candidate>> turns(opened.workloads.size(), std::vector<Candidate>{0});
   for (size_t i = 0; i < wanted_.candidates.size(); ++i) {
     turns[index(wanted_.candidates[i].workload)].push_back(static_cast<Candidate>(i) + 1);
   }
@@ -49,11 +48,12 @@ Screening::Screening(std::vector<Proposal> candidates, const std::vector<double>
       wanted_.passes.push_back(std::move(pass));
     }
   }
-  for (const double ns : standing_ns) wanted_.limits_ns.push_back(options.hopeless * ns);
+  for (const OpenWorkload& one : opened.workloads) {
+    wanted_.limits_ns.push_back(options.hopeless * one.own_ns);
+  }
 }
 
-std::vector<double> Screening::shares(const PassesResult& measured,
-                                      const std::vector<double>& least_ns) const {
+std::vector<double> Screening::shares(const PassesResult& measured) const {
   std::vector<double> shares;
   for (size_t i = 0; i < wanted_.candidates.size(); ++i) {
     if (is_failed(measured, i)) {
@@ -61,17 +61,22 @@ std::vector<double> Screening::shares(const PassesResult& measured,
       continue;
     }
     const size_t workload = index(wanted_.candidates[i].workload);
-    double own = kNever;
+    std::vector<double> own;
     double standing = kNever;
     for (size_t p = 0; p < measured.passes.size(); ++p) {
       const double ns = measured.passes[p].workload_ns[workload];
       const Candidate candidate = wanted_.passes[p][workload];
       if (candidate == 0) standing = std::min(standing, ns);
-      else if (index(candidate) == i + 1) own = std::min(own, ns);
+      else if (index(candidate) == i + 1) own.push_back(ns);
     }
-    const bool possible = own >= least_ns[workload];
-    shares.push_back(std::isfinite(own) && std::isfinite(standing) && possible ? own / standing
-                                                                               : kUnknown);
+    switch (screened(own, standing, opened_.least_ns[workload])) {
+      case Screened::kept:
+        shares.push_back(*std::min_element(own.begin(), own.end()) / standing);
+        break;
+      case Screened::hopeless: shares.push_back(kNever); break;
+      case Screened::go_on:
+      case Screened::fault: shares.push_back(kUnknown); break;
+    }
   }
   return shares;
 }
@@ -107,6 +112,7 @@ double Races::share() const {
 
 PassesWanted Races::next() {
   constexpr int kRoundsAtOnce = 4;
+  PassesWanted wanted{.candidates = entrants_};
   asked_.clear();
   for (int round = 0; round < kRoundsAtOnce; ++round) {
     std::vector<std::vector<Candidate>> turns(workloads_);
@@ -114,59 +120,47 @@ PassesWanted Races::next() {
     for (const One& one : races_) {
       if (one.race.over) continue;
       auto& own = turns[index(one.workload)];
-      for (const size_t p : one.race.remaining) {
-        own.push_back(p == 0 ? 0 : static_cast<Candidate>(one.entrants[p - 1]) + 1);
-      }
+      for (const size_t p : one.race.remaining) own.push_back(candidate_of(one, p));
       std::shuffle(own.begin(), own.end(), random_);
       longest = std::max(longest, own.size());
     }
+    asked_.emplace_back();
     for (size_t i = 0; i < longest; ++i) {
       Assignment pass;
       for (const auto& own : turns) pass.push_back(i < own.size() ? own[i] : 0);
-      asked_.push_back(std::move(pass));
+      wanted.passes.push_back(pass);
+      asked_.back().push_back(std::move(pass));
     }
-    asked_.emplace_back();  // the end of a round
-  }
-  PassesWanted wanted{.candidates = entrants_};
-  for (const Assignment& pass : asked_) {
-    if (!pass.empty()) wanted.passes.push_back(pass);
   }
   return wanted;
+}
+
+void Races::add_round(One& one, const std::vector<Assignment>& asked,
+                      std::span<const Pass> passes) {
+  std::vector<double> ns(one.entrants.size() + 1);
+  for (const size_t p : one.race.remaining) {
+    for (size_t i = 0; i < passes.size() && ns[p] == 0; ++i) {
+      if (asked[i][index(one.workload)] != candidate_of(one, p)) continue;
+      ns[p] = passes[i].workload_ns[index(one.workload)];
+      // Abandoned: last in every round.
+      if (std::isnan(ns[p])) ns[p] = std::numeric_limits<double>::max();
+    }
+  }
+  one.rounds_ns.push_back(std::move(ns));
 }
 
 void Races::add(const PassesResult& measured) {
   for (size_t i = 0; i < entrants_.size(); ++i) {
     if (is_failed(measured, i)) failed_[i] = true;
   }
-  rounds_ += 4;
-  size_t at = 0;
-  std::vector<const Pass*> round;
-  std::vector<const Assignment*> assigned;
-  for (const Assignment& pass : asked_) {
-    if (!pass.empty()) {
-      if (at < measured.passes.size()) {
-        round.push_back(&measured.passes[at++]);
-        assigned.push_back(&pass);
-      }
-      continue;
-    }
+  rounds_ += asked_.size();
+  std::span<const Pass> left = measured.passes;
+  for (const std::vector<Assignment>& round : asked_) {
+    if (left.size() < round.size()) break;
     for (One& one : races_) {
-      if (one.race.over || round.empty()) continue;
-      std::vector<double> ns(one.entrants.size() + 1);
-      for (const size_t p : one.race.remaining) {
-        const Candidate candidate = p == 0 ? 0 : static_cast<Candidate>(one.entrants[p - 1]) + 1;
-        for (size_t i = 0; i < round.size() && ns[p] == 0; ++i) {
-          if ((*assigned[i])[index(one.workload)] == candidate) {
-            ns[p] = round[i]->workload_ns[index(one.workload)];
-          }
-        }
-        // Last in every round.
-        if (std::isnan(ns[p])) ns[p] = std::numeric_limits<double>::max();
-      }
-      one.rounds_ns.push_back(std::move(ns));
+      if (!one.race.over) add_round(one, round, left.first(round.size()));
     }
-    round.clear();
-    assigned.clear();
+    left = left.subspan(round.size());
   }
   for (One& one : races_) {
     if (one.race.over) continue;
@@ -276,7 +270,13 @@ void Proofs::add(const PassesResult& measured) {
   }
 }
 
-double Proofs::before_ns(size_t group) const { return middle(groups_[group].before_ns); }
-double Proofs::after_ns(size_t group) const { return middle(groups_[group].after_ns); }
+Gain Proofs::gain(size_t group) const {
+  const Group& of = groups_[group];
+  return {.before_ns = middle(of.before_ns),
+          .after_ns = middle(of.after_ns),
+          .speedup_low = of.proof.speed_up.low,
+          .speedup_high = of.proof.speed_up.high,
+          .samples = static_cast<int64_t>(of.before_ns.size())};
+}
 
 }  // namespace aoe

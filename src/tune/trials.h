@@ -1,8 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "bank/gain.h"
 #include "measure/proof.h"
 #include "measure/race.h"
 #include "policy/space.h"
@@ -17,19 +19,17 @@ namespace aoe {
 // A first look at candidates, each beside the policy that stands.
 class Screening {
  public:
-  // `standing_ns` is what the uses of each workload take together, about.
-  Screening(std::vector<Proposal> candidates, const std::vector<double>& standing_ns,
-            Random& random);
+  Screening(std::vector<Proposal> candidates, const Opened& opened, Random& random);
 
   const PassesWanted& wanted() const { return wanted_; }
 
   // Of each candidate's shortest time, the part of the standing policy's. Infinite for one that
   // failed or was hopeless; NaN for one to be timed again, because its time was below what the
-  // machine can do (`least_ns` of its workload) or another ended the process.
-  std::vector<double> shares(const PassesResult& measured,
-                             const std::vector<double>& least_ns) const;
+  // machine can do or another ended the process.
+  std::vector<double> shares(const PassesResult& measured) const;
 
  private:
+  const Opened& opened_;
   PassesWanted wanted_;
 };
 
@@ -53,12 +53,17 @@ class Races {
     Race race;
   };
 
+  static Candidate candidate_of(const One& one, size_t participant) {
+    return participant == 0 ? 0 : static_cast<Candidate>(one.entrants[participant - 1]) + 1;
+  }
+  void add_round(One& one, const std::vector<Assignment>& asked, std::span<const Pass> passes);
+
   size_t workloads_;
   std::vector<Proposal> entrants_;
   Random& random_;
   std::vector<One> races_;
-  std::vector<bool> failed_;  // of the entrants
-  std::vector<Assignment> asked_;
+  std::vector<bool> failed_;                    // of the entrants
+  std::vector<std::vector<Assignment>> asked_;  // for each round its passes
   size_t rounds_ = 0;
 };
 
@@ -77,13 +82,9 @@ class Proofs {
   PassesWanted next();   // one block
   void add(const PassesResult& measured);
 
-  // Of each group: the proof, the times of both sides in the middle of all pairs, and how many.
   const Proof& proof(size_t group) const { return groups_[group].proof; }
-  double before_ns(size_t group) const;
-  double after_ns(size_t group) const;
-  int64_t samples(size_t group) const {
-    return static_cast<int64_t>(groups_[group].before_ns.size());
-  }
+  // Times are those in the middle of all pairs; of the noise nothing is known here.
+  Gain gain(size_t group) const;
 
  private:
   struct Group {

@@ -23,7 +23,7 @@ namespace aoe {
 namespace {
 
 using Json = nlohmann::json;
-using Clock = std::chrono::system_clock;
+using SystemClock = std::chrono::system_clock;
 
 std::string name_of(const OpenWorkload& workload) {
   std::string name;
@@ -59,7 +59,7 @@ class Tuning {
       : options_(options),
         listener_(listener),
         space_(options.reload ? work_space_to_reload(options)
-                              : new_work_space(options, Clock::now())),
+                              : new_work_space(options, SystemClock::now())),
         journal_(space_.journal(), options.reload ? Journal::Start::reload : Journal::Start::fresh),
         target_(target_of(host_device(), options.threads)) {}
 
@@ -99,9 +99,9 @@ class Tuning {
       std::random_device device;
       return Json{{"id", fmt::format("{:08x}{:08x}", device(), device())},
                   {"version", AOE_VERSION},
-                  {"began_s",
-                   std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch())
-                       .count()},
+                  {"began_s", std::chrono::duration_cast<std::chrono::seconds>(
+                                  SystemClock::now().time_since_epoch())
+                                  .count()},
                   {"model", model},
                   {"threads", options_.threads},
                   {"input_shapes", options_.input_shapes},
@@ -165,11 +165,7 @@ class Tuning {
     outcome.mode = mode_of(workload.text, workload.policy, accepted.policy);
     outcome.tuned =
         tuned(in_bank_[static_cast<size_t>(accepted.workload)].has_value(), repeat_tune_, true);
-    outcome.before_ns = accepted.before_ns;
-    outcome.after_ns = accepted.after_ns;
-    outcome.speedup_low = accepted.speed_up.low;
-    outcome.speedup_high = accepted.speed_up.high;
-    outcome.samples = accepted.samples;
+    outcome.gain = accepted.gain;
     outcome.measurements = {evidence_name(accepted.workload)};
     outcome.policy_before = workload.policy;
     outcome.policy_after = accepted.policy;
@@ -194,11 +190,7 @@ class Tuning {
       else outcome_.counts.count(tuned(in_bank_[i].has_value(), repeat_tune_, better[i]));
     }
     if (result.before_ns > 0) outcome_.baseline_ns = result.before_ns;
-    if (result.speed_up) {
-      outcome_.model = ModelOutcome{
-          result.before_ns, result.after_ns, result.speed_up->low, result.speed_up->high, 1,
-          result.samples};
-    }
+    outcome_.model = result.gain;
     outcome_.seconds = result.elapsed_s;
     write_model();
     outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful
@@ -214,11 +206,7 @@ class Tuning {
     entry.workload = workloads_[at].text;
     entry.target = target_;
     entry.policy = accepted.policy;
-    entry.before_ns = outcome.before_ns;
-    entry.after_ns = outcome.after_ns;
-    entry.speedup_low = outcome.speedup_low;
-    entry.speedup_high = outcome.speedup_high;
-    entry.samples = outcome.samples;
+    entry.gain = accepted.gain;
     entry.evidence = outcome.measurements;
     entry.processor = host_device().processor;
     entry.date = utc_text(began_ + std::chrono::seconds(static_cast<int64_t>(elapsed_s)));

@@ -38,6 +38,7 @@ class WorkerMachine : public Machine {
     for (const std::string& line : host_notes(host)) notice(line);
     Opened opened;
     opened.margin = kMargin * margin_factor(host);
+    opened.noise_floor = host.noise_floor;
     opened.workloads = measurer().workloads();
     const Rates rates = measure_rates(host_device(), options_.target.threads);
     for (const OpenWorkload& one : opened.workloads) {

@@ -329,9 +329,9 @@ TEST(BankEntryTest, EveryFieldIsInTheChecksum) {
   const std::function<void(BankEntry&)> changes[] = {
       [](BankEntry& e) { e.workload += " "; }, [](BankEntry& e) { e.target.soc_version += "x"; },
       [](BankEntry& e) { e.target.threads = 7; }, [](BankEntry& e) { e.policy += " "; },
-      [](BankEntry& e) { e.before_ns += 1; }, [](BankEntry& e) { e.after_ns += 1; },
-      [](BankEntry& e) { e.speedup_low += 1; }, [](BankEntry& e) { e.speedup_high += 1; },
-      [](BankEntry& e) { e.noise_floor += 1; }, [](BankEntry& e) { e.samples += 1; },
+      [](BankEntry& e) { e.gain.before_ns += 1; }, [](BankEntry& e) { e.gain.after_ns += 1; },
+      [](BankEntry& e) { e.gain.speedup_low += 1; }, [](BankEntry& e) { e.gain.speedup_high += 1; },
+      [](BankEntry& e) { e.gain.noise_floor += 1; }, [](BankEntry& e) { e.gain.samples += 1; },
       [](BankEntry& e) { e.evidence.insert("x"); }, [](BankEntry& e) { e.processor += "x"; },
       [](BankEntry& e) { e.product_version += "x"; }, [](BankEntry& e) { e.date += "x"; },
       [](BankEntry& e) { e.effort += "x"; }, [](BankEntry& e) { e.target.instruction_set += "x"; },

@@ -36,6 +36,7 @@ class FakeMachine : public Machine {
       opened_.least_ns.push_back(1);
     }
     opened_.margin = 0.01;
+    opened_.noise_floor = 1.004;
   }
 
   // Up to 30 % faster than the default, or slower.
@@ -118,13 +119,15 @@ TEST(Job, FindsAndProvesWhatIsFaster) {
   for (const Accepted& one : result.accepted) {
     const double truth = 1 / machine.factor({one.workload, one.policy});
     EXPECT_GT(truth, 1.2);
-    EXPECT_LE(one.speed_up.low, truth);
-    EXPECT_GE(one.speed_up.high, truth);
-    EXPECT_NEAR(one.before_ns, 5e4, 1e4);  // of one of two uses
+    EXPECT_LE(one.gain.speedup_low, truth);
+    EXPECT_GE(one.gain.speedup_high, truth);
+    EXPECT_NEAR(one.gain.before_ns, 5e4, 1e4);  // of one of two uses
+    EXPECT_EQ(one.gain.noise_floor, 1.004);
   }
-  ASSERT_TRUE(result.speed_up);
-  EXPECT_GT(result.speed_up->low, 1.1);
-  EXPECT_GT(result.before_ns, result.after_ns);
+  ASSERT_TRUE(result.gain);
+  EXPECT_GT(result.gain->speedup_low, 1.1);
+  EXPECT_GT(result.gain->before_ns, result.gain->after_ns);
+  EXPECT_EQ(result.before_ns, result.gain->before_ns);
 }
 
 TEST(Job, AcceptsNothingWhereNothingIsFaster) {
@@ -132,7 +135,7 @@ TEST(Job, AcceptsNothingWhereNothingIsFaster) {
     FakeMachine machine({.no_better = true}, seed);
     const JobResult result = tune_operators(machine, host_device(), {.seed = seed, .samples = 8});
     EXPECT_TRUE(result.accepted.empty());
-    EXPECT_FALSE(result.speed_up);
+    EXPECT_FALSE(result.gain);
   }
 }
 
@@ -209,7 +212,7 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
   ASSERT_EQ(again.accepted.size(), whole.accepted.size());
   for (size_t i = 0; i < again.accepted.size(); ++i) {
     EXPECT_EQ(again.accepted[i].policy, whole.accepted[i].policy);
-    EXPECT_EQ(again.accepted[i].speed_up.low, whole.accepted[i].speed_up.low);
+    EXPECT_EQ(again.accepted[i].gain, whole.accepted[i].gain);
   }
   EXPECT_EQ(again.elapsed_s, whole.elapsed_s);
 }

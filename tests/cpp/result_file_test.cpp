@@ -20,12 +20,12 @@ OperatorOutcome softmax() {
           .types = {"Softmax"},
           .mode = TuningMode::format,
           .tuned = Tuned::add,
-          .before_ns = 134000,
-          .after_ns = 99000,
-          .speedup_low = 1.31,
-          .speedup_high = 1.39,
-          .noise_floor = 1.012,
-          .samples = 64,
+          .gain = {.before_ns = 134000,
+                   .after_ns = 99000,
+                   .speedup_low = 1.31,
+                   .speedup_high = 1.39,
+                   .noise_floor = 1.012,
+                   .samples = 64},
           .measurements = {"j:1", "j:2"},
           .policy_before = "loops outer=1 [r:8x4]",
           .policy_after = "loops outer=1 [r:16x4]"};
@@ -37,13 +37,12 @@ TuningOutcome sample() {
                               .types = {"Conv", "Relu"},
                               .mode = TuningMode::schedule,
                               .tuned = Tuned::update,
-                              .before_ns = 72055,
-                              .after_ns = 72046};
+                              .gain = {.before_ns = 72055, .after_ns = 72046}};
   return {.name = "resnet50",
           .state = State::successful,
           .seconds = 1494.4,
           .baseline_ns = 113588725.4,
-          .model = ModelOutcome{.before_ns = 113588725.4, .after_ns = 113236731.1},
+          .model = Gain{.before_ns = 113588725.4, .after_ns = 113236731.1},
           .operators = {softmax(), convolution},
           .counts = {.add = 19, .unsatisfied = 2}};
 }
