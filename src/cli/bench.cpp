@@ -11,14 +11,8 @@
 namespace aoe {
 namespace {
 
-struct BenchOptions {
-  std::string model;
+struct BenchOptions : ModelRun {  // the seed is also that of the order of turns
   std::string compare;
-  std::vector<std::string> inputs;
-  std::string input_shape;
-  int threads = 0;
-  std::string kernels;
-  uint32_t seed = 0;
   double seconds = 5;
   bool profile = false;
   bool json = false;
@@ -29,8 +23,7 @@ class Subject {
  public:
   Subject(const std::string& file, const BenchOptions& options)
       : place_(fmt::format("model '{}'", file)),
-        model_(LoadedModel::from_file(
-            file, {parse_shapes(options.input_shape), options.threads, options.kernels})) {
+        model_(LoadedModel::from_file(file, load_options(options))) {
     try {
       feeds_ = inputs_for(model_, options.inputs, options.seed);
       results_ = model_.run(feeds_);
@@ -161,22 +154,11 @@ BenchReport measured(const BenchOptions& options) {
 void add_bench_command(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Measure how long a model takes, and where");
-  command->add_option("model", options->model, "Model file (.onnx or .om)")->required();
+  add_options(*command, *options);
   command->add_option("--compare", options->compare, "Another model, measured in turns with it");
   command->add_flag("--profile", options->profile, "Show where the time goes, step by step");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_option("--seconds", options->seconds, "How long to measure");
-  command
-      ->add_option("--input", options->inputs,
-                   "Inputs: f.npz, or name=f.npy; may be repeated. Without: seeded random data")
-      ->allow_extra_args(false);
-  command->add_option("--input_shape", options->input_shape,
-                      "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\"");
-  command->add_option("--threads", options->threads, "Threads to run on; 0: all cores")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--kernels", options->kernels,
-                      "Kernels for sse2, avx2 or avx512 at most; or reference: none");
-  command->add_option("--seed", options->seed, "Seed of the random inputs and of the order");
   command->callback([options] {
     const BenchReport report = measured(*options);
     fmt::print("{}", options->json ? json_of(report) : text_of(report));

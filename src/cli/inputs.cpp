@@ -1,5 +1,6 @@
 #include "cli/inputs.h"
 
+#include "cli/model_options.h"
 #include "cli/npy.h"
 #include "measure/random_tensor.h"
 
@@ -69,6 +70,25 @@ std::map<std::string, Value> random_inputs(const LoadedModel& model, uint32_t se
 std::map<std::string, Value> inputs_for(const LoadedModel& model,
                                         const std::vector<std::string>& given, uint32_t seed) {
   return given.empty() ? random_inputs(model, seed) : read_inputs(given, model);
+}
+
+void add_options(CLI::App& command, ModelRun& run) {
+  command.add_option("model", run.model, "Model file (.onnx or .om)")->required();
+  command
+      .add_option("--input", run.inputs,
+                  "Inputs: f.npz, or name=f.npy; may be repeated. Without: seeded random data")
+      ->allow_extra_args(false);
+  command.add_option("--input_shape", run.input_shape,
+                     "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\"");
+  command.add_option("--threads", run.threads, "Threads to run on; 0: all cores")
+      ->check(CLI::Range(0, 1024));
+  command.add_option("--kernels", run.kernels,
+                     "Kernels for sse2, avx2 or avx512 at most; or reference: none");
+  command.add_option("--seed", run.seed, "Seed of the random inputs");
+}
+
+LoadOptions load_options(const ModelRun& run) {
+  return {parse_shapes(run.input_shape), run.threads, run.kernels};
 }
 
 }  // namespace aoe

@@ -8,14 +8,8 @@
 namespace aoe {
 namespace {
 
-struct RunOptions {
-  std::string model;
-  std::vector<std::string> inputs;
+struct RunOptions : ModelRun {
   std::optional<std::string> output;
-  std::string input_shape;
-  int threads = 0;
-  std::string kernels;
-  uint32_t seed = 0;
 };
 
 // "min -1.52  mean 0.01  max 2.31"
@@ -62,8 +56,7 @@ void run_loaded(const LoadedModel& model, const RunOptions& options) {
 
 void run(const RunOptions& options) {
   if (options.output) check_output(*options.output, options.model);
-  const LoadedModel model = LoadedModel::from_file(
-      options.model, {parse_shapes(options.input_shape), options.threads, options.kernels});
+  const LoadedModel model = LoadedModel::from_file(options.model, load_options(options));
   try {
     run_loaded(model, options);
   } catch (const Error& error) {
@@ -76,19 +69,8 @@ void run(const RunOptions& options) {
 void add_run_command(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a model and show what goes in and comes out");
-  command->add_option("model", options->model, "Model file (.onnx or .om)")->required();
-  command
-      ->add_option("--input", options->inputs,
-                   "Inputs: f.npz, or name=f.npy; may be repeated. Without: seeded random data")
-      ->allow_extra_args(false);
+  add_options(*command, *options);
   command->add_option("--output", options->output, "Write the outputs to this .npz");
-  command->add_option("--input_shape", options->input_shape,
-                      "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\"");
-  command->add_option("--threads", options->threads, "Threads to run on; 0: all cores")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--kernels", options->kernels,
-                      "Kernels for sse2, avx2 or avx512 at most; or reference: none");
-  command->add_option("--seed", options->seed, "Seed of the random inputs");
   command->callback([options] { run(*options); });
 }
 

@@ -129,12 +129,6 @@ std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const {
   return kernels;
 }
 
-std::vector<StepSeen> Executable::steps() const {
-  std::vector<StepSeen> steps;
-  for (size_t i = 0; i < steps_.size(); ++i) steps.push_back(seen(i));
-  return steps;
-}
-
 // Arenas begin with the pointers that a kernel is given, its inputs and its outputs.
 void Executable::lay_out_arena() {
   size_t most_pointers = 0;

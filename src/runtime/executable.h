@@ -54,8 +54,6 @@ class Executable {
   // Of those nodes whose shapes are known before a run, in order.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
   std::vector<KernelUse> kernel_uses() const;
-  // All steps, in order; what they point at lives as long as this.
-  std::vector<StepSeen> steps() const;
 
  private:
   // What the plan's step of the same number needs to run.

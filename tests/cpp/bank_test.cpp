@@ -16,21 +16,13 @@
 #include "base/error.h"
 #include "expr/parse.h"
 #include "tests/cpp/bank_entries.h"
+#include "tests/cpp/error_message.h"
 #include "tests/cpp/temporary_folder.h"
 
 namespace aoe {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class BankTest : public testing::Test {
  protected:

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "codegen/builder.h"
+#include "tests/cpp/error_message.h"
 #include "tests/cpp/temporary_folder.h"
 
 namespace aoe {
@@ -72,15 +73,6 @@ bool is_mapped(const void* address) {
     }
   }
   return false;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 std::shared_ptr<const Code> code_without_object() {

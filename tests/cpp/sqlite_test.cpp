@@ -5,19 +5,11 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "tests/cpp/error_message.h"
 #include "tests/cpp/temporary_folder.h"
 
 namespace aoe {
 namespace {
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class SqliteTest : public testing::Test {
  protected:

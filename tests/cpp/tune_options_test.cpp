@@ -4,21 +4,13 @@
 #include <functional>
 
 #include "base/error.h"
+#include "tests/cpp/error_message.h"
 #include "tests/cpp/temporary_folder.h"
 #include "tune/preconditions.h"
 #include "tune/settings.h"
 
 namespace aoe {
 namespace {
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Environment environment_of(const std::map<std::string, std::string>& variables) {
   return [variables](const char* name) {
