@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "expr/parse.h"
-#include "measure/block.h"
 #include "measure/proof.h"
 #include "measure/race.h"
 #include "measure/take_back.h"
@@ -74,7 +73,7 @@ class Job {
     const std::vector<bool> chosen = options_.chosen(opened_.workloads);
     for (size_t i = 0; i < opened_.workloads.size(); ++i) {
       const OpenWorkload& one = opened_.workloads[i];
-      const double share = one.own_ns / pass_ns();
+      const double share = one.own_ns / pass_ns(opened_);
       if (!chosen[i] || share < kLeastShare) continue;
       TunedWorkload tuned;
       tuned.workload = static_cast<int>(i);
@@ -84,13 +83,6 @@ class Job {
                                     options_.seed * 1000003 + i);
       tuned_.push_back(std::move(tuned));
     }
-  }
-
-  // What the workloads of one pass take together, as they were opened.
-  double pass_ns() const {
-    double total = 0;
-    for (const OpenWorkload& one : opened_.workloads) total += one.own_ns;
-    return std::max(total, 1.0);
   }
 
   const OpenWorkload& workload(int number) const {
@@ -266,7 +258,7 @@ class Job {
     }
     std::vector<std::vector<size_t>> groups;
     for (size_t i = 0; i < winners.size(); ++i) groups.push_back({i});
-    Proofs confirmation(workloads(), winners, groups, false, block_pairs(),
+    Proofs confirmation(workloads(), winners, groups, false, block_pairs(opened_),
                         {.margin = opened_.margin}, random_);
     std::vector<bool> told(winners.size());
     while (!confirmation.over() && !out_of_time()) {
@@ -298,13 +290,6 @@ class Job {
   }
   double uses(int number) const { return static_cast<double>(workload(number).uses); }
 
-  // So many that a block takes as long as one alone would, but enough for a middle one.
-  size_t block_pairs() const {
-    const BlockOptions block;
-    return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns())),
-                              block.fewest_pairs, 64);
-  }
-
   // What does not carry over to the whole model is taken back.
   void whole_model() {
     // Large gains first, as next_whole wants them.
@@ -328,7 +313,7 @@ class Job {
       }
       std::vector<size_t> all(together.size());
       std::iota(all.begin(), all.end(), 0);
-      Proofs comparison(workloads(), together, {all}, true, block_pairs(),
+      Proofs comparison(workloads(), together, {all}, true, block_pairs(opened_),
                         {.margin = opened_.margin}, random_);
       while (!comparison.over() && !out_of_time()) {
         comparison.add(asked({{}, comparison.next()}).measured);

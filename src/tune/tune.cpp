@@ -25,12 +25,6 @@ namespace {
 using Json = nlohmann::json;
 using SystemClock = std::chrono::system_clock;
 
-std::string name_of(const OpenWorkload& workload) {
-  std::string name;
-  for (const auto& node : workload.nodes) name += node.name.empty() ? node.type : node.name;
-  return name;
-}
-
 std::vector<std::string> types_of(const OpenWorkload& workload) {
   std::vector<std::string> types;
   for (const auto& node : workload.nodes) {

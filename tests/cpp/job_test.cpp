@@ -10,6 +10,7 @@
 #include "policy/policy_text.h"
 #include "policy/schedule.h"
 #include "tests/cpp/temporary_folder.h"
+#include "tune/claims.h"
 #include "tune/journaled_machine.h"
 
 namespace aoe {
@@ -164,6 +165,37 @@ TEST(Job, TunesWhatIsChosenOnly) {
   const JobResult result = tune_operators(machine, host_device(), options);
   ASSERT_EQ(result.accepted.size(), 1u);
   EXPECT_EQ(result.accepted[0].workload, 1);
+}
+
+TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
+  FakeMachine machine({});
+  const Opened opened = machine.open();
+  // What the defaults take now, as a part of what stands.
+  std::vector<double> truths;
+  for (size_t i = 0; i < opened.workloads.size(); ++i) {
+    truths.push_back(machine.factor({static_cast<int>(i), opened.workloads[i].policy}));
+  }
+  ASSERT_NE(truths[0], truths[1]);
+  const auto claims_of = [&](double low, double high) {
+    std::vector<Found> entries(2);
+    for (size_t i = 0; i < 2; ++i) {
+      entries[i].entry.emplace();
+      entries[i].entry->gain.speedup_low = low * truths[i];
+      entries[i].entry->gain.speedup_high = high * truths[i];
+    }
+    return measured_claims(machine, opened, entries, host_device(), [](double) {});
+  };
+  for (const Claim& claim : claims_of(0.95, 1.05)) {
+    const double truth = truths[static_cast<size_t>(claim.workload)];
+    EXPECT_TRUE(claim.is_covered());
+    EXPECT_LE(claim.now.low, truth);
+    EXPECT_GE(claim.now.high, truth);
+    EXPECT_NEAR(claim.now.median, truth, 0.01);
+    EXPECT_EQ(claim.is_slower(), truth < 0.99);
+  }
+  for (const Claim& claim : claims_of(1.05, 1.2)) EXPECT_FALSE(claim.is_covered());
+  EXPECT_TRUE(measured_claims(machine, opened, std::vector<Found>(2), host_device(), [](double) {
+              }).empty());
 }
 
 // A machine that stops after some requests: the job is then gone on with from its journal.
