@@ -2,18 +2,16 @@
 
 #include <fmt/ranges.h>
 
-#include "plan/layout.h"
-
 namespace aoe {
 
-Plan plan_of(const Graph& graph, bool kernels) {
+Plan plan_of(const Graph& graph, const std::optional<Device>& device) {
   Plan plan = lower_nodes(graph);
-  if (kernels) {
+  if (device) {
     fuse(plan, graph);
-    choose_layouts(plan, graph);
+    choose_layouts(plan, graph, estimated_cost(*device));
   }
   note_last_uses(plan, graph);
-  if (kernels) find_homes(plan, graph);
+  if (device) find_homes(plan, graph);
   else plan.homes.assign(graph.values.size(), {Home::In::apart});
   return plan;
 }
@@ -111,10 +109,9 @@ std::string to_string(const Plan& plan, const Graph& graph) {
         if (id < 0) continue;
         const GraphValue& value = graph.value(id);
         const auto layout = plan.layouts.find(id);
-        const std::string order = layout == plan.layouts.end()
-                                      ? ""
-                                      : fmt::format(" as {}", fmt::join(layout->second, ""));
-        text += fmt::format("  {} %{} {}{} {}\n", what, value.name, to_string(value.type), order,
+        const std::string lies =
+            layout == plan.layouts.end() ? "" : fmt::format(" as {}", to_string(layout->second));
+        text += fmt::format("  {} %{} {}{} {}\n", what, value.name, to_string(value.type), lies,
                             home_text(plan.homes[static_cast<size_t>(id)]));
       }
     };

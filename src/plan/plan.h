@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "device/device.h"
 #include "plan/arena.h"
-#include "plan/task.h"
+#include "plan/layout.h"
+#include "plan/task_cost.h"
 
 namespace aoe {
 
@@ -36,9 +38,6 @@ struct PlanStep {
   int last_node() const { return nodes.back(); }
 };
 
-// The dimensions of a value as they lie in memory, the outermost first.
-using Layout = std::vector<size_t>;
-
 // Where the elements of a value are while a plan runs.
 struct Home {
   enum class In : uint8_t {
@@ -67,14 +66,17 @@ struct Plan {
   std::vector<int> copied_outputs;  // which outputs lie elsewhere, and are copied at the end
 };
 
-// The passes, one after the other. `kernels`: workloads run as kernels, which are fused and work on
-// plain memory; without, each on values of its own.
-Plan plan_of(const Graph& graph, bool kernels);
+// The passes, one after the other. On a device workloads run as kernels, which are fused and work
+// on plain memory; without one, each on values of its own.
+Plan plan_of(const Graph& graph, const std::optional<Device>& device);
 
 // A step for every node.
 Plan lower_nodes(const Graph& graph);
 // Elementwise steps join those around them, so that what only they use is never written to memory.
 void fuse(Plan& plan, const Graph& graph);
+// Decides how the values between steps lie in memory, and rewrites their tasks, so that all tasks
+// together take the least time. What callers, host kernels and late nodes see stays as it is.
+void choose_layouts(Plan& plan, const Graph& graph, const TaskCost& cost);
 void note_last_uses(Plan& plan, const Graph& graph);
 // Finds a place for every value: in the caller's memory, as a part of another value that is there
 // anyway, or in the arena.

@@ -1,12 +1,17 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "plan/layout.h"
+#include "plan/split.h"
 
 // Tasks with their values in other layouts. An expression says which element it loads, not where
 // the element lies, so a layout is another order of an index's positions, or of a stage's axes.
+// With blocks, one of them is two before.
 
 namespace aoe {
 namespace {
@@ -73,9 +78,12 @@ std::optional<std::vector<Expr>> index_in(const Shape& whole, const Shape& view,
   return result;
 }
 
-Shape in_layout(const Shape& shape, const Layout& layout) {
-  Shape result;
-  for (const size_t d : layout) result.push_back(shape[d]);
+using Order = std::vector<size_t>;
+
+template <typename T>
+std::vector<T> in_order(const std::vector<T>& of, const Order& order) {
+  std::vector<T> result;
+  for (const size_t d : order) result.push_back(of[d]);
   return result;
 }
 
@@ -111,52 +119,59 @@ bool is_output(const Workload& workload, int value) {
 }
 
 // An input, which nothing else is made of.
-bool move_input(Workload& workload, int value, const Layout& layout) {
-  if (is_output(workload, value)) return false;
-  const bool moved = move_loads(workload, value, [&](const std::vector<Expr>& index) {
-    std::vector<Expr> result;
-    for (const size_t d : layout) result.push_back(index[d]);
-    return result;
-  });
+bool move_input(Workload& workload, int value, const Order& order) {
+  const bool moved = move_loads(
+      workload, value, [&](const std::vector<Expr>& index) { return in_order(index, order); });
   Shape& shape = workload.values[static_cast<size_t>(value)].type.shape;
-  shape = in_layout(shape, layout);
+  shape = in_order(shape, order);
   return moved;
 }
 
-// What a stage makes: its axes come in another order.
-bool move_output(Workload& workload, size_t which, const Layout& layout) {
-  const int output = workload.outputs[which];
-  const int value = workload.storage(output);
+// The stage that makes nothing but an output, of which no other output is a part.
+std::optional<size_t> maker_of(const Workload& workload, size_t which) {
+  const int value = workload.storage(workload.outputs[which]);
   const auto users = std::count_if(workload.outputs.begin(), workload.outputs.end(),
                                    [&](int o) { return workload.storage(o) == value; });
   const auto maker = std::find_if(
       workload.stages.begin(), workload.stages.end(),
       [&](const Stage& stage) { return stage.outputs.size() == 1 && stage.outputs[0] == value; });
-  if (users != 1 || maker == workload.stages.end()) return false;
-  const Shape wanted = workload.values[static_cast<size_t>(output)].type.shape;
-  const Shape axes = maker->axes;
-  // Each dimension of the output is some axes of the stage.
-  std::vector<std::vector<size_t>> axes_of(wanted.size());
-  for (const DimGroup& group : groups_of(wanted, axes)) {
+  if (users != 1 || maker == workload.stages.end()) return std::nullopt;
+  return static_cast<size_t>(maker - workload.stages.begin());
+}
+
+// For each dimension of an output the axes of its stage that it is. Nothing if some axis is part of
+// two.
+std::optional<std::vector<std::vector<size_t>>> axes_of(const Shape& shape, const Shape& axes) {
+  std::vector<std::vector<size_t>> result(shape.size());
+  for (const DimGroup& group : groups_of(shape, axes)) {
     std::optional<size_t> target;
     for (size_t d = group.first; d < group.last; ++d) {
-      if (wanted[d] == 1) continue;
-      if (target) return false;
+      if (shape[d] == 1) continue;
+      if (target) return std::nullopt;
       target = d;
     }
-    if (!target) target = std::min(group.first, wanted.size() - 1);
-    for (size_t a = group.other_first; a < group.other_last; ++a) axes_of[*target].push_back(a);
+    if (!target) target = std::min(group.first, shape.size() - 1);
+    for (size_t a = group.other_first; a < group.other_last; ++a) result[*target].push_back(a);
   }
-  std::vector<size_t> order;
-  for (const size_t d : layout) {
-    order.insert(order.end(), axes_of[d].begin(), axes_of[d].end());
-  }
+  return result;
+}
 
-  const bool moved = move_loads(workload, value, [&](const std::vector<Expr>& index) {
-    std::vector<Expr> result;
-    for (const size_t a : order) result.push_back(index[a]);
-    return result;
-  });
+// What a stage makes: its axes come in another order.
+bool move_output(Workload& workload, size_t which, const Order& dims) {
+  const auto made_by = maker_of(workload, which);
+  if (!made_by) return false;
+  Stage* const maker = &workload.stages[*made_by];
+  const int output = workload.outputs[which];
+  const int value = workload.storage(output);
+  const Shape wanted = workload.values[static_cast<size_t>(output)].type.shape;
+  const Shape axes = maker->axes;
+  const auto parts = axes_of(wanted, axes);
+  if (!parts) return false;
+  Order order;
+  for (const size_t d : dims) order.insert(order.end(), (*parts)[d].begin(), (*parts)[d].end());
+
+  const bool moved = move_loads(
+      workload, value, [&](const std::vector<Expr>& index) { return in_order(index, order); });
   if (!moved) return false;
   const size_t rank = maker->extents().size();
   std::vector<Expr> to(rank);
@@ -168,7 +183,7 @@ bool move_output(Workload& workload, size_t which, const Layout& layout) {
   for (Expr& expr : maker->elements) expr = with_axes(expr, to);
   for (Expr& expr : maker->results) expr = with_axes(expr, to);
   TensorType type = workload.values[static_cast<size_t>(output)].type;
-  type.shape = in_layout(wanted, layout);
+  type.shape = in_order(wanted, dims);
   workload.values[static_cast<size_t>(value)].type.shape = maker->axes;
   if (type.shape == maker->axes) {
     workload.outputs[which] = value;
@@ -179,27 +194,110 @@ bool move_output(Workload& workload, size_t which, const Layout& layout) {
   return true;
 }
 
+// An input whose loads, through views or not, count blocks of a dimension.
+bool split_input(Workload& workload, int value, const Layout& layout) {
+  const auto as_it_is = [](const std::vector<Expr>& index) { return index; };
+  return move_loads(workload, value, as_it_is) &&
+         split_value(workload, value, layout.blocked, layout.block);
+}
+
+// An output that is looked at with its blocks as a dimension.
+bool split_output(Workload& workload, size_t which, const Layout& layout) {
+  const auto maker = maker_of(workload, which);
+  if (!maker) return false;
+  const Shape shape = workload.values[static_cast<size_t>(workload.outputs[which])].type.shape;
+  const Shape& axes = workload.stages[*maker].axes;
+  const auto parts = axes_of(shape, axes);
+  if (!parts) return false;
+  // Of the axes that count along the dimension, the innermost one that does.
+  std::optional<size_t> inner;
+  for (const size_t a : (*parts)[layout.blocked]) {
+    if (axes[a] != 1) inner = a;
+  }
+  if (!inner || axes[*inner] % layout.block != 0) return false;
+  if (axes[*inner] != layout.block) split_axis(workload, *maker, *inner, layout.block);
+  const int value = workload.storage(workload.outputs[which]);
+  TensorType type = workload.values[static_cast<size_t>(value)].type;
+  type.shape = split(shape, layout.blocked, layout.block);
+  workload.outputs[which] = static_cast<int>(workload.values.size());
+  workload.values.push_back({.type = type, .view_of = value});
+  return true;
+}
+
+// Of the dimensions of a value that counts its blocks.
+Order order_of(const Layout& layout) {
+  if (layout.block == 1) return layout.order;
+  Order order;
+  for (const size_t d : layout.order) order.push_back(d > layout.blocked ? d + 1 : d);
+  order.push_back(layout.blocked + 1);
+  return order;
+}
+
+bool has_blocks(const Shape& shape, const Layout& layout) {
+  return shape[layout.blocked] % layout.block == 0;
+}
+
 }  // namespace
 
-Layout channels_last(size_t rank) {
-  Layout layout(rank);
-  std::iota(layout.begin(), layout.end(), size_t{0});
-  std::rotate(layout.begin() + 1, layout.begin() + 2, layout.end());
+Layout channels_first(size_t rank) {
+  Layout layout{.order = Order(rank)};
+  std::iota(layout.order.begin(), layout.order.end(), size_t{0});
   return layout;
+}
+
+Layout channels_last(size_t rank) {
+  Layout layout = channels_first(rank);
+  std::rotate(layout.order.begin() + 1, layout.order.begin() + 2, layout.order.end());
+  return layout;
+}
+
+Layout channels_blocked(size_t rank, int64_t block) {
+  Layout layout = channels_first(rank);
+  layout.blocked = 1;
+  layout.block = block;
+  return layout;
+}
+
+std::string to_string(const Layout& layout) {
+  constexpr std::string_view kNames[] = {"NCW", "NCHW", "NCDHW"};
+  const size_t rank = layout.order.size();
+  const auto letter = [&](size_t d) {
+    return rank >= 3 && rank <= 5 ? std::string(1, kNames[rank - 3][d]) : std::to_string(d);
+  };
+  std::string text;
+  for (const size_t d : layout.order) text += letter(d);
+  if (layout.block == 1) return text;
+  std::string last = letter(layout.blocked);
+  for (char& c : last) c = static_cast<char>(std::tolower(c));
+  return fmt::format("{}{}{}", text, layout.block, last);
 }
 
 std::optional<Task> with_layout(const Task& task, int value, const Layout& layout) {
   Task result = task;
+  Workload& workload = result.workload;
+  const Order order = order_of(layout);
   for (size_t i = 0; i < task.inputs.size(); ++i) {
-    if (task.inputs[i] == value &&
-        !move_input(result.workload, result.workload.inputs[i], layout)) {
+    if (task.inputs[i] != value) continue;
+    const int input = workload.inputs[i];
+    if (is_output(workload, input)) return std::nullopt;
+    if (layout.block > 1 &&
+        (!has_blocks(workload.values[static_cast<size_t>(input)].type.shape, layout) ||
+         !split_input(workload, input, layout))) {
       return std::nullopt;
     }
+    if (!move_input(workload, input, order)) return std::nullopt;
   }
   for (size_t i = 0; i < task.outputs.size(); ++i) {
-    if (task.outputs[i] == value && !move_output(result.workload, i, layout)) return std::nullopt;
+    if (task.outputs[i] != value) continue;
+    const int output = workload.outputs[i];
+    if (layout.block > 1 &&
+        (!has_blocks(workload.values[static_cast<size_t>(output)].type.shape, layout) ||
+         !split_output(workload, i, layout))) {
+      return std::nullopt;
+    }
+    if (!move_output(workload, i, order)) return std::nullopt;
   }
-  drop_unused_values(result.workload);
+  drop_unused_values(workload);
   return result;
 }
 

@@ -16,33 +16,34 @@ int64_t second_level(const Device& device) {
 }
 
 // Cycles that `rows` x `vectors` accumulators take for one step of the depth, on a core that starts
-// two multiply-adds and two loads a cycle and needs eight of the former under way.
-double tile_cycles(int64_t rows, int64_t vectors) {
-  constexpr double kUnderWay = 8;
+// two loads a cycle and waits four for a multiply-add, which each take `each`.
+double tile_cycles(int64_t rows, int64_t vectors, double each) {
+  constexpr double kLatency = 4;
   const auto products = static_cast<double>(rows * vectors);
   const auto loads = static_cast<double>(rows + vectors);
-  return std::max({products, loads, kUnderWay}) / 2;
+  return std::max({products * each, loads / 2, kLatency});
 }
 
-// All tiles of a product together: whole ones and those at the edges.
-double all_cycles(const ProductShape& shape, int rows, int vectors, int lanes) {
-  constexpr double kCallCycles = 60;
-  const int64_t row_tiles = ceil_div(shape.line, rows);
+// All tiles of a product together: whole ones and those at the edges. `call`: what each costs
+// beside its steps.
+double all_cycles(const ProductShape& shape, const ProductPolicy& policy, double each,
+                  double call) {
+  const int64_t row_tiles = ceil_div(shape.line, int64_t{policy.rows});
   const int64_t high = shape.line % row_tiles;  // tiles with one row more than the others
   const int64_t low_rows = shape.line / row_tiles;
-  const int64_t width = int64_t{vectors} * lanes;
+  const int64_t width = int64_t{policy.vectors} * policy.lanes;
   const int64_t whole = shape.columns / width;
-  const int64_t rest = ceil_div(shape.columns - whole * width, lanes);
+  const int64_t rest = ceil_div(shape.columns - whole * width, int64_t{policy.lanes});
   const auto along = [&](int64_t r) {
-    double cycles = static_cast<double>(whole) * tile_cycles(r, vectors);
-    if (rest > 0) cycles += tile_cycles(r, rest);
+    double cycles = static_cast<double>(whole) * tile_cycles(r, policy.vectors, each);
+    if (rest > 0) cycles += tile_cycles(r, rest, each);
     return cycles;
   };
   const double depth = static_cast<double>(shape.depth);
   const double tiles = static_cast<double>(row_tiles * (whole + (rest > 0 ? 1 : 0)));
   const double line = depth * (static_cast<double>(high) * along(low_rows + 1) +
                                static_cast<double>(row_tiles - high) * along(low_rows)) +
-                      tiles * kCallCycles;
+                      tiles * call;
   return line * static_cast<double>(shape.rows / shape.line);
 }
 
@@ -57,7 +58,11 @@ void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device&
       if (rows * vectors + vectors + left_registers > device.vector_registers) continue;
       if (rows > shape.line) continue;
       if (vectors > 1 && (vectors - 1) * policy.lanes >= shape.columns) continue;
-      const double cycles = all_cycles(shape, rows, vectors, policy.lanes);
+      ProductPolicy tile = policy;
+      tile.rows = rows;
+      tile.vectors = vectors;
+      constexpr double kCallCycles = 60;
+      const double cycles = all_cycles(shape, tile, 0.5, kCallCycles);
       // Among equals the squarer: it loads less.
       const double cost = cycles * (1 + 0.02 * (1.0 / rows + 1.0 / vectors));
       if (cost < best) {
@@ -129,6 +134,12 @@ ProductPolicy default_transformed(const ProductShape& shape, const Device& devic
   policy.columns_first = true;
   policy.prefetch = true;
   return policy;
+}
+
+double product_cycles(const ProductShape& shape, const ProductPolicy& policy, double each) {
+  // Of a tile's call little is left where one follows the other.
+  constexpr double kCallCycles = 10;
+  return static_cast<double>(shape.outer) * all_cycles(shape, policy, each, kCallCycles);
 }
 
 ProductPolicy default_product(const ProductShape& shape, const Device& device) {

@@ -34,4 +34,8 @@ ProductPolicy default_transformed(const ProductShape& shape, const Device& devic
 
 ProductPolicy default_product(const ProductShape& shape, const Device& device);
 
+// Cycles of all tiles together on a core that has both sides at hand and takes `each` for a
+// multiply-add of vectors.
+double product_cycles(const ProductShape& shape, const ProductPolicy& policy, double each);
+
 }  // namespace aoe

@@ -281,29 +281,46 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
   return w;
 }
 
+namespace {
+
+int64_t tiles_of(const Winograd& w, int side) {
+  return w.images * tiles_along(w.height, side) * tiles_along(w.width, side);
+}
+
+// Two for each vector that is transformed, and what weights take that do not stay in the
+// second-level cache.
+double moving_cycles(double moved, double weights, const Device& device) {
+  const int lanes = device.vector_bytes / 4;
+  const auto cache = static_cast<double>(std::max<int64_t>(device.caches[1].bytes, 256 << 10));
+  const double bytes = weights * 4;
+  return moved / lanes * 2.5 + (bytes > cache / 2 ? bytes / 8 : 0);
+}
+
+}  // namespace
+
+double transform_cycles(const Winograd& w, int side, const Device& device) {
+  const double positions = (side + 2.0) * (side + 2.0);
+  const auto c = static_cast<double>(w.channels);
+  const auto k = static_cast<double>(w.filters);
+  return moving_cycles(static_cast<double>(tiles_of(w, side)) * positions * (c + k),
+                       positions * c * k, device);
+}
+
 int default_winograd(const Winograd& w, const Device& device) {
   const int lanes = device.vector_bytes / 4;
   constexpr int64_t kFewChannels = 32;
   if (w.channels < kFewChannels || w.filters % lanes != 0 || w.filters < kFewChannels) return 0;
-  // Cycles: multiply-adds of whole vectors, two for each of those that transform, and what weights
-  // take that do not stay in the second-level cache.
-  const double cache = static_cast<double>(std::max<int64_t>(device.caches[1].bytes, 256 << 10));
-  const auto cost = [&](double products, double moves, double weights) {
-    const double bytes = weights * 4;
-    const double far = bytes > cache / 2 ? bytes / 8 : 0;
-    return products / lanes + moves / lanes * 2.5 + far;
-  };
+  // A multiply-add of whole vectors a cycle.
   const auto pixels = static_cast<double>(w.images * w.height * w.width);
   const auto c = static_cast<double>(w.channels);
   const auto k = static_cast<double>(w.filters);
-  double best = 0.8 * cost(pixels * 9 * c * k, pixels * (c + k), 9 * c * k);
+  double best =
+      0.8 * (pixels * 9 * c * k / lanes + moving_cycles(pixels * (c + k), 9 * c * k, device));
   int chosen = 0;
   for (const int side : kWinogradTiles) {
-    const auto tiles =
-        static_cast<double>(w.images * tiles_along(w.height, side) * tiles_along(w.width, side));
     const double positions = (side + 2.0) * (side + 2.0);
-    const double cycles =
-        cost(tiles * positions * c * k / 0.85, tiles * positions * (c + k), positions * c * k);
+    const double products = static_cast<double>(tiles_of(w, side)) * positions * c * k / 0.85;
+    const double cycles = products / lanes + transform_cycles(w, side, device);
     if (cycles < best) {
       best = cycles;
       chosen = side;

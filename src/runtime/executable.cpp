@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "base/parallel.h"
-#include "plan/layout.h"
 #include "runtime/graph_runner.h"
 
 namespace aoe {
@@ -26,7 +25,7 @@ Executable::~Executable() = default;
 
 Executable::Executable(Graph graph, Engine engine)
     : graph_(std::move(graph)), engine_(std::move(engine)) {
-  plan_ = plan_of(graph_, engine_.device.has_value());
+  plan_ = plan_of(graph_, engine_.device);
   for (const PlanStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
     step.node = &graph_.nodes[static_cast<size_t>(planned.last_node())];

@@ -11,7 +11,7 @@ namespace {
 std::string plan_text(const OnnxBuilder& builder) {
   Graph graph = builder.parse();
   simplify(graph);
-  Plan plan = plan_of(graph, true);
+  Plan plan = plan_of(graph, Device{});
   std::string text;
   for (size_t at = 0; const PlanStep& step : plan.steps) {
     text += fmt::format("{} {}", at++, graph.nodes[static_cast<size_t>(step.last_node())].name);

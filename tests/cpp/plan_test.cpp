@@ -120,7 +120,7 @@ OnnxBuilder of_every_kind() {
 
 TEST(Plans, PrintAsStepsWithTheirValues) {
   const Graph graph = simplified(of_every_kind());
-  EXPECT_EQ(to_string(plan_of(graph, true), graph),
+  EXPECT_EQ(to_string(plan_of(graph, Device{}), graph),
             "Conv 'Conv_sums', Mul 'Mul_squares', Relu 'Relu_y': 60670c8ca600f8b5\n"
             "  in %x float32[1, 1, 4] input 0\n"
             "  in %w float32[2, 1, 3] constant\n"
@@ -131,7 +131,7 @@ TEST(Plans, PrintAsStepsWithTheirValues) {
             "Neg 'Neg_z': late\n"
             "  in %places int64[?] apart\n"
             "  out %z ?[?] apart\n");
-  EXPECT_EQ(plan_of(graph, false).steps.size(), 5);
+  EXPECT_EQ(plan_of(graph, {}).steps.size(), 5);
 }
 
 TEST(Plans, FreeAValueAfterItsLastUse) {
@@ -144,7 +144,7 @@ TEST(Plans, FreeAValueAfterItsLastUse) {
   b.output("y");
   const Graph graph = simplified(b);
   std::vector<std::vector<std::string>> freed;
-  for (const PlanStep& step : plan_of(graph, false).steps) {
+  for (const PlanStep& step : plan_of(graph, {}).steps) {
     freed.emplace_back();
     for (const int id : step.last_uses) freed.back().push_back(graph.value(id).name);
   }
@@ -164,7 +164,7 @@ TEST(Plans, KeepWhatOthersUse) {
   b.output("z");
   const Graph graph = simplified(b);
   std::vector<std::vector<int>> nodes;
-  for (const PlanStep& step : plan_of(graph, true).steps) nodes.push_back(step.nodes);
+  for (const PlanStep& step : plan_of(graph, Device{}).steps) nodes.push_back(step.nodes);
   EXPECT_EQ(nodes, (std::vector<std::vector<int>>{{0}, {1, 2}, {3}}));
 }
 

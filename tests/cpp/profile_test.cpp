@@ -8,7 +8,7 @@
 #include "measure/difference.h"
 #include "measure/memory.h"
 #include "measure/roofline.h"
-#include "plan/layout.h"
+#include "plan/plan.h"
 #include "runtime/loaded_model.h"
 #include "tests/cpp/onnx_builder.h"
 
@@ -89,7 +89,7 @@ TEST(Profile, MarksStepsThatChangeTheLayout) {
   Graph graph = b.parse();
   simplify(graph);
   Plan plan = lower_nodes(graph);
-  choose_layouts(plan, graph);
+  choose_layouts(plan, graph, estimated_cost(Device{}));
   std::vector<bool> changes;
   for (const PlanStep& step : plan.steps) changes.push_back(step.changes_layout);
   // From the caller's, no, a plane of one point lies in both, and back to the caller's.

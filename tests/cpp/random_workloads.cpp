@@ -57,7 +57,7 @@ class Maker {
     double low, high;
   };
 
-  // Some of what it takes and makes with channels last, where it can be.
+  // Some of what it takes and makes with channels last or in blocks, where it can be.
   Workload in_other_layouts(Workload workload) {
     Task task{std::move(workload), {}, {}};
     for (const int input : task.workload.inputs) task.inputs.push_back(input);
@@ -74,7 +74,9 @@ class Maker {
     }
     for (const auto& [value, dimensions] : values) {
       if (dimensions < 3 || below(3) != 0) continue;
-      if (auto moved = with_layout(task, value, channels_last(dimensions))) {
+      const auto layout = any<Layout>({channels_last(dimensions), channels_blocked(dimensions, 4),
+                                       channels_blocked(dimensions, 8)});
+      if (auto moved = with_layout(task, value, layout)) {
         task = std::move(*moved);
       }
     }

@@ -1,0 +1,197 @@
+#include "plan/split.h"
+
+#include <algorithm>
+
+#include "expr/affine.h"
+#include "expr/rewrite.h"
+
+namespace aoe {
+namespace {
+
+// A position as block x number of blocks + position in the block.
+struct Divided {
+  Expr blocks;
+  Expr rest;
+};
+
+Expr sum_of(const Affine& form) {
+  Expr sum = Expr::integer(DType::i64, 0);
+  for (size_t i = 0; i < form.coefficients.size(); ++i) {
+    if (form.coefficients[i] != 0) {
+      sum = sum + Expr::axis(static_cast<int64_t>(i)) * form.coefficients[i];
+    }
+  }
+  if (form.constant < 0) return sum - (-form.constant);
+  return sum + form.constant;
+}
+
+// Nothing if the axes do not fall apart into those that walk from block to block and those that
+// stay inside one.
+std::optional<Divided> divided(const Affine& form, const Shape& extents, int64_t block) {
+  Affine blocks{floor_div(form.constant, block), std::vector<int64_t>(extents.size())};
+  Affine rest{form.constant - blocks.constant * block, std::vector<int64_t>(extents.size())};
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] == 1) continue;
+    const int64_t c = form.coefficients[i];
+    if (c % block == 0) blocks.coefficients[i] = c / block;
+    else rest.coefficients[i] = c;
+  }
+  const Expr position = sum_of(rest);
+  const auto range = interval_of(position, extents);
+  if (!range || !range->within({0, block - 1})) return std::nullopt;
+  return Divided{sum_of(blocks), position};
+}
+
+// The axis that has to be two so that a position can be divided.
+std::optional<size_t> axis_to_split(const Affine& form, const Shape& extents, int64_t block) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] == 1 || form.coefficients[i] % block == 0) continue;
+    if (found || form.coefficients[i] != 1 || extents[i] <= block || extents[i] % block != 0) {
+      return std::nullopt;
+    }
+    found = i;
+  }
+  return found;
+}
+
+// Comparisons of positions that only blocks decide are comparisons of blocks: loops are cut where
+// the outcome of one changes, if it depends on one axis alone.
+Expr by_blocks(const Expr& expr, const Shape& extents, int64_t block) {
+  return rewrite(expr, [&](const Expr& e) -> Expr {
+    if ((e->op != ExprOp::lt && e->op != ExprOp::le) || e->operands[0].dtype() != DType::i64) {
+      return {};
+    }
+    const Expr difference = e->operands[0] - e->operands[1] - (e->op == ExprOp::le ? 1 : 0);
+    const auto form = affine_of(difference, extents.size());
+    const auto parts = form ? divided(*form, extents, block) : std::nullopt;
+    if (!parts || parts->rest.is_constant()) return {};
+    Affine blocks = *affine_of(parts->blocks, extents.size());
+    const int64_t bound = -blocks.constant;
+    blocks.constant = 0;
+    return lt(sum_of(blocks), bound);
+  });
+}
+
+// The loops of a stage with one of them as two; what it makes is left to the caller.
+void split_loop(Stage& stage, size_t axis, int64_t block) {
+  const size_t rank = stage.extents().size();
+  std::vector<Expr> to;
+  for (size_t i = 0; i < rank; ++i) {
+    to.push_back(Expr::axis(static_cast<int64_t>(i <= axis ? i : i + 1)));
+  }
+  to[axis] = to[axis] * block + Expr::axis(static_cast<int64_t>(axis + 1));
+  const size_t out = stage.axes.size();
+  if (axis < out) stage.axes = split(stage.axes, axis, block);
+  else stage.reduce_axes = split(stage.reduce_axes, axis - out, block);
+  const Shape extents = stage.extents();
+  for (std::vector<Expr>* exprs : {&stage.elements, &stage.results}) {
+    for (Expr& expr : *exprs) expr = by_blocks(with_axes(expr, to), extents, block);
+  }
+}
+
+std::vector<Expr> loads_of(const Stage& stage, int value) {
+  std::vector<Expr> loads;
+  const auto look = [&](const Expr& e) {
+    if (e->op == ExprOp::load && e->id == value) loads.push_back(e);
+  };
+  for (const Expr& expr : stage.elements) for_each_node(expr, look);
+  for (const Expr& expr : stage.results) for_each_node(expr, look);
+  return loads;
+}
+
+// Splits the loops of a stage until every load of the value can be divided.
+bool make_divisible(Workload& workload, size_t s, int value, size_t dim, int64_t block) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    const Stage& stage = workload.stages[s];
+    const Shape extents = stage.extents();
+    for (const Expr& load : loads_of(stage, value)) {
+      const auto form = affine_of(load->operands[dim], extents.size());
+      if (!form) return false;
+      if (divided(*form, extents, block)) continue;
+      const auto axis = axis_to_split(*form, extents, block);
+      if (!axis) return false;
+      if (*axis >= stage.axes.size()) split_loop(workload.stages[s], *axis, block);
+      else split_axis(workload, s, *axis, block);
+      changed = true;
+      break;
+    }
+  }
+  return true;
+}
+
+// The same elements in another shape.
+int add_view(Workload& workload, int value, Shape shape) {
+  const DType dtype = workload.values[static_cast<size_t>(value)].type.dtype;
+  workload.values.push_back({.type = {dtype, std::move(shape)}, .view_of = value});
+  return static_cast<int>(workload.values.size()) - 1;
+}
+
+// Lets all loads of one value load another of the same shape.
+void redirect_loads(Workload& workload, int from, int to) {
+  const std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {
+    if (e->op != ExprOp::load || e->id != from) return {};
+    Expr::Node load = *e;
+    load.id = to;
+    for (Expr& operand : load.operands) operand = rewrite(operand, replace);
+    return Expr(std::move(load));
+  };
+  for (Stage& stage : workload.stages) {
+    for (Expr& expr : stage.elements) expr = rewrite(expr, replace);
+    for (Expr& expr : stage.results) expr = rewrite(expr, replace);
+  }
+}
+
+}  // namespace
+
+Shape split(Shape shape, size_t dim, int64_t block) {
+  shape[dim] /= block;
+  shape.insert(shape.begin() + static_cast<int64_t>(dim) + 1, block);
+  return shape;
+}
+
+bool split_value(Workload& workload, int value, size_t dim, int64_t block) {
+  for (size_t s = 0; s < workload.stages.size(); ++s) {
+    if (!make_divisible(workload, s, value, dim, block)) return false;
+    Stage& stage = workload.stages[s];
+    const Shape extents = stage.extents();
+    const std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {
+      if (e->op != ExprOp::load || e->id != value) return {};
+      Expr::Node load = *e;
+      for (Expr& operand : load.operands) operand = rewrite(operand, replace);
+      const auto parts = divided(*affine_of(e->operands[dim], extents.size()), extents, block);
+      const auto at = load.operands.begin() + static_cast<int64_t>(dim);
+      *at = parts->blocks;
+      load.operands.insert(at + 1, parts->rest);
+      ++load.rank;
+      return Expr(std::move(load));
+    };
+    for (Expr& expr : stage.elements) expr = rewrite(expr, replace);
+    for (Expr& expr : stage.results) expr = rewrite(expr, replace);
+  }
+  const Shape shape = workload.values[static_cast<size_t>(value)].type.shape;
+  workload.values[static_cast<size_t>(value)].type.shape = split(shape, dim, block);
+  for (int& output : workload.outputs) {
+    if (output == value) output = add_view(workload, value, shape);
+  }
+  return true;
+}
+
+void split_axis(Workload& workload, size_t stage, size_t axis, int64_t block) {
+  const Shape shape = workload.stages[stage].axes;
+  const std::vector<int> made = workload.stages[stage].outputs;
+  split_loop(workload.stages[stage], axis, block);
+  for (const int value : made) {
+    Workload whole = workload;
+    if (split_value(whole, value, axis, block)) {
+      workload = std::move(whole);
+      continue;
+    }
+    // Whoever cannot divide sees it as it was.
+    redirect_loads(workload, value, add_view(workload, value, shape));
+    split_value(workload, value, axis, block);
+  }
+}
+
+}  // namespace aoe

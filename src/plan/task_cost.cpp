@@ -1,0 +1,32 @@
+#include "plan/task_cost.h"
+
+#include "plan/copied_runs.h"
+#include "policy/estimate.h"
+
+namespace aoe {
+namespace {
+
+// What only moves pieces of memory usually finds them in place (homes.cpp); some of what is joined
+// has another place already, and is copied.
+constexpr double kCopiedShare = 0.25;
+
+double share_done(const Workload& workload) {
+  double share = 0;
+  for (size_t i = 0; i < workload.outputs.size(); ++i) {
+    const auto runs = copied_runs(workload, i);
+    if (!runs) return 1;
+    if (runs->size() > 1) share = kCopiedShare;
+  }
+  return share;
+}
+
+}  // namespace
+
+TaskCost estimated_cost(const Device& device) {
+  return [device](const Task& task) {
+    const double share = share_done(task.workload);
+    return share == 0 ? 0 : share * estimated_seconds(task.workload, device);
+  };
+}
+
+}  // namespace aoe

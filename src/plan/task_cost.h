@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+
+#include "device/device.h"
+#include "plan/task.h"
+
+namespace aoe {
+
+// How many seconds a task takes, its values lying as its workload says. Layouts are chosen by it;
+// where it comes from, an estimate or a measurement, is nobody's business.
+using TaskCost = std::function<double(const Task&)>;
+
+// By what an analytic model of the device expects of the workload's default policy.
+TaskCost estimated_cost(const Device& device);
+
+}  // namespace aoe

@@ -1,0 +1,257 @@
+#include "policy/estimate.h"
+
+#include <algorithm>
+#include <set>
+
+#include "expr/affine.h"
+#include "expr/rewrite.h"
+#include "policy/schedule.h"
+
+namespace aoe {
+namespace {
+
+// A core that nothing is known of: cycles only have to be comparable with each other.
+constexpr double kHertz = 3e9;
+constexpr double kCallCycles = 300;  // to begin and end a nest or a product
+
+// Bytes a cycle, by where they come from and go to.
+constexpr double kFirstLevel = 64;
+constexpr double kSecondLevel = 32;
+constexpr double kLastLevel = 12;
+constexpr double kMemory = 6;
+
+double moving_cycles(double bytes, const Device& device) {
+  if (bytes <= static_cast<double>(device.caches[0].bytes)) return bytes / kFirstLevel;
+  if (bytes <= static_cast<double>(device.caches[1].bytes)) return bytes / kSecondLevel;
+  return bytes / (bytes <= static_cast<double>(device.last_cache().bytes) ? kLastLevel : kMemory);
+}
+
+// Vectors of an operation a cycle can start are half as many where they are twice as wide as the
+// units that compute.
+double vector_cycles(const Device& device) { return device.vector_bytes > 32 ? 1 : 0.5; }
+
+// Of one operation on vectors, in those of a multiplication.
+double operation_cost(ExprOp op) {
+  switch (op) {
+    case ExprOp::constant:
+    case ExprOp::axis:
+    case ExprOp::load:
+    case ExprOp::arg: return 0;
+    case ExprOp::div:
+    case ExprOp::sqrt: return 8;
+    case ExprOp::exp:
+    case ExprOp::log:
+    case ExprOp::sin:
+    case ExprOp::cos:
+    case ExprOp::tan:
+    case ExprOp::asin:
+    case ExprOp::acos:
+    case ExprOp::atan:
+    case ExprOp::sinh:
+    case ExprOp::cosh:
+    case ExprOp::tanh:
+    case ExprOp::asinh:
+    case ExprOp::acosh:
+    case ExprOp::atanh:
+    case ExprOp::erf:
+    case ExprOp::pow: return 15;
+    default: return 1;
+  }
+}
+
+// Cycles of one loop of a nest, with what is decided about it.
+class LoopEstimate {
+ public:
+  LoopEstimate(const Loop& loop, const Device& device)
+      : loop_(loop),
+        policy_(loop.policy),
+        each_(loop.policy.lanes > 1 ? vector_cycles(device) : 0.5) {}
+
+  double cycles() {
+    const auto points = static_cast<double>(element_count(loop_.extents));
+    const Shape out(loop_.extents.begin(),
+                    loop_.extents.begin() + static_cast<int64_t>(loop_.out_rank));
+    const auto out_points = static_cast<double>(element_count(out));
+    double vectors = 1;  // for each element
+    if (policy_.vector_axis >= 0) {
+      const int64_t extent = loop_.extents[static_cast<size_t>(policy_.vector_axis)];
+      vectors = static_cast<double>(ceil_div(extent, int64_t{policy_.lanes})) /
+                static_cast<double>(extent);
+    }
+    double total = 0;
+    if (loop_.reducer) {
+      double step = 0;
+      for (const Expr& element : loop_.elements) step += cycles_of(element);
+      // A product is added as it is made.
+      step += each_ * static_cast<double>(loop_.reducer->combine.size());
+      if (loop_.elements[0]->op == ExprOp::mul && is_sum(*loop_.reducer)) step -= each_;
+      // Sums wait for each other.
+      constexpr double kLatency = 4;
+      step = std::max(step, kLatency / (policy_.unroll * policy_.block));
+      total += points * vectors * step;
+      const bool across =
+          policy_.vector_axis >= 0 && loop_.is_reduced(static_cast<size_t>(policy_.vector_axis));
+      // Lanes are folded.
+      constexpr double kFolding = 12;
+      if (across) total += out_points * kFolding;
+      if (across) vectors = 1;
+    }
+    double last = 0;
+    for (const Expr& result : loop_.results) last += cycles_of(result);
+    for (const NestStore& store : loop_.stores) last += cycles_of_store(store);
+    for (const Loop::Kept& kept : loop_.kept)
+      total += points * vectors * cycles_of_store(kept.store);
+    total += out_points * vectors * last;
+    // Every block of vectors is a turn of a loop.
+    constexpr double kTurn = 2;
+    return total + points * vectors / (policy_.unroll * policy_.block) * kTurn;
+  }
+
+ private:
+  double cycles_of(const Expr& e) {
+    if (!seen_.insert(&*e).second) return 0;
+    if (e->op == ExprOp::load) return cycles_of_load(e);
+    double cycles = operation_cost(e->op) * each_;
+    for (const Expr& operand : e->operands) cycles += cycles_of(operand);
+    return cycles;
+  }
+
+  int64_t stride(const Affine& form) const {
+    if (policy_.vector_axis < 0) return 0;
+    return form.coefficients[static_cast<size_t>(policy_.vector_axis)];
+  }
+
+  double cycles_of_load(const Expr& load) {
+    const auto form =
+        load->linear ? affine_of(load->operands[0], loop_.extents.size()) : std::nullopt;
+    if (!form) return irregular(load);
+    const int64_t along = stride(*form);
+    if (along == 0 || along == 1) return each_;
+    // By whole vectors, of which every so manieth element is kept.
+    if (along > 1 && along <= 4) return each_ * static_cast<double>(along + 1);
+    const bool turned = policy_.block_axis >= 0 && policy_.block == policy_.lanes &&
+                        form->coefficients[static_cast<size_t>(policy_.block_axis)] == 1;
+    constexpr double kTurned = 4;
+    return turned ? kTurned * each_ : policy_.lanes;
+  }
+
+  // May be outside, or somewhere that only a run knows.
+  double irregular(const Expr& load) const {
+    constexpr double kTested = 3;
+    if (load->linear) return 2.0 * policy_.lanes;
+    if (policy_.vector_axis < 0) return kTested;
+    // Only the last position moves with the lanes, one by one: a vector of it lies side by side.
+    bool side_by_side = true;
+    for (int d = 0; d < load->rank; ++d) {
+      const auto form = affine_of(load->operands[static_cast<size_t>(d)], loop_.extents.size());
+      if (!form) return 2.0 * policy_.lanes;
+      const int64_t along = stride(*form);
+      side_by_side = side_by_side && (d + 1 == load->rank ? along == 0 || along == 1 : along == 0);
+    }
+    return side_by_side ? kTested * each_ : 2.0 * policy_.lanes;
+  }
+
+  double cycles_of_store(const NestStore& store) const {
+    const auto form = affine_of(store.offset, loop_.extents.size());
+    const int64_t along = stride(*form);
+    if (policy_.vector_axis >= 0 && loop_.is_reduced(static_cast<size_t>(policy_.vector_axis))) {
+      return each_;
+    }
+    return along == 1 || policy_.vector_axis < 0 ? each_ : policy_.lanes;
+  }
+
+  const Loop& loop_;
+  const LoopPolicy& policy_;
+  const double each_;  // cycles of a simple operation on a vector
+  std::set<const Expr::Node*> seen_;
+};
+
+// Bytes that a loop reads and writes, no more of a buffer than it has.
+double bytes_of(const Nest& nest, const Loop& loop) {
+  std::set<size_t> touched;
+  const auto look = [&](const Expr& e) {
+    if (e->op == ExprOp::load) touched.insert(nest.memory_of(static_cast<size_t>(e->id)));
+  };
+  for (const Expr& element : loop.elements) for_each_node(element, look);
+  for (const Expr& result : loop.results) for_each_node(result, look);
+  for (const NestStore& store : loop.stores) {
+    touched.insert(nest.memory_of(static_cast<size_t>(store.buffer)));
+  }
+  const int64_t points = element_count(loop.extents);
+  double bytes = 0;
+  for (const size_t b : touched) {
+    const NestBuffer& buffer = nest.buffers[b];
+    if (buffer.row) continue;
+    bytes += static_cast<double>(std::min(points, element_count(buffer.shape)) *
+                                 info(buffer.dtype).bytes);
+  }
+  return bytes;
+}
+
+double nest_cycles(const Nest& nest, const Device& device) {
+  double cycles = 0;
+  double bytes = 0;
+  for (const Loop& loop : nest.loops) {
+    const double times = loop.once ? 1.0 / static_cast<double>(nest.points()) : 1;
+    cycles += LoopEstimate(loop, device).cycles() * times;
+    bytes = std::max(bytes, bytes_of(nest, loop));
+  }
+  return std::max(cycles, moving_cycles(bytes, device)) + kCallCycles;
+}
+
+// Columns that are not read as they lie are copied: vectors of them where they are contiguous.
+double packing_cycles(const Schedule& schedule, const ProductItem& item, const Device& device) {
+  if (item.shape.right != Side::packed) return 0;
+  const Stage& stage = schedule.workload.stages[item.stage];
+  const Contraction c = *contraction_of(stage);
+  const auto elements =
+      static_cast<double>(item.shape.outer * item.shape.depth * item.shape.columns);
+  const int lanes = std::max(1, device.vector_bytes / info(item.shape.dtype).bytes);
+  constexpr double kCopied = 3;   // a load, a store, a turn
+  constexpr double kElement = 2;  // one by one
+  const auto walk = walk_of(schedule.workload, stage, c, c.right);
+  const bool contiguous = walk && !walk->columns.empty() && walk->columns.back().stride == 1 &&
+                          walk->columns.back().extent >= lanes / 2;
+  return elements * (contiguous ? kCopied / lanes : kElement);
+}
+
+double product_item_cycles(const Schedule& schedule, const ProductItem& item,
+                           const ProductPolicy& policy, const Device& device) {
+  const ProductShape& shape = item.shape;
+  const int bytes = info(shape.dtype).bytes;
+  const auto weights = static_cast<double>(shape.outer * shape.depth * shape.columns * bytes);
+  const double each = vector_cycles(device);
+  const Stage& stage = schedule.workload.stages[item.stage];
+  if (item.winograd != 0) {
+    const Winograd w = *winograd_of(schedule.workload, stage);
+    const double positions = (item.winograd + 2.0) * (item.winograd + 2.0);
+    return positions * product_cycles(shape, policy, each) +
+           transform_cycles(w, item.winograd, device) + kCallCycles;
+  }
+  const auto left = static_cast<double>(shape.outer * shape.left_elements * bytes);
+  const auto made = static_cast<double>(shape.outer * shape.rows * shape.columns * bytes);
+  const double moved = moving_cycles(left + weights + made, device);
+  return std::max(product_cycles(shape, policy, each), moved) +
+         packing_cycles(schedule, item, device) + kCallCycles;
+}
+
+}  // namespace
+
+double estimated_seconds(const Workload& workload, const Device& device) {
+  Schedule schedule = schedule_of(workload, {});
+  const Structure structure = default_structure(schedule, device);
+  if (!(structure == Structure{})) schedule = schedule_of(workload, structure);
+  const Policy policy = default_policy(schedule, structure, device);
+  double cycles = 0;
+  for (size_t i = 0; i < schedule.items.size(); ++i) {
+    if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
+      cycles += nest_cycles(decided(*nest, std::get<NestPolicy>(policy.items[i])), device);
+    } else {
+      cycles += product_item_cycles(schedule, std::get<ProductItem>(schedule.items[i]),
+                                    std::get<ProductPolicy>(policy.items[i]), device);
+    }
+  }
+  return cycles / kHertz;
+}
+
+}  // namespace aoe
