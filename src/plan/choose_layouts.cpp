@@ -35,14 +35,6 @@ std::vector<Layout> layouts_of(const Shape& shape) {
   return layouts;
 }
 
-// A plane of one point lies the same way wherever its channels are, and so does nothing at all.
-bool can_lie_otherwise(const ValueType& type) {
-  const auto& shape = type.shape;
-  if (!shape || shape->size() < 3) return false;
-  const int64_t count = element_count(*shape);
-  return count != 0 && count != (*shape)[0] * (*shape)[1];
-}
-
 bool contracts(const Stage& stage) { return contraction_of(stage).has_value(); }
 
 // Whether a weight's products would be laid out along what is not the weight's: a convolution.
@@ -77,10 +69,9 @@ bool has_windows(const Stage& stage) {
 class LayoutChoice {
  public:
   LayoutChoice(Plan& plan, const Graph& graph, const TaskCost& cost)
-      : plan_(plan), graph_(graph), cost_(cost), fixed_(graph.values.size()) {}
+      : plan_(plan), graph_(graph), cost_(cost), fixed_(seen_by_others(plan, graph)) {}
 
   void choose() {
-    fix_what_others_see();
     spread();
     if (variables_.empty()) return;
     std::vector<int> options;
@@ -126,25 +117,6 @@ class LayoutChoice {
   }
 
   static bool is_workload(const PlanStep& step) { return step.kind == PlanStep::Kind::workload; }
-
-  void fix(const std::vector<int>& values) {
-    for (const int id : values) {
-      if (id >= 0) fixed_[static_cast<size_t>(id)] = true;
-    }
-  }
-
-  void fix_what_others_see() {
-    fix(graph_.inputs);
-    fix(graph_.outputs);
-    for (size_t id = 0; id < graph_.values.size(); ++id) {
-      if (graph_.values[id].is_constant()) fixed_[id] = true;
-    }
-    for (const PlanStep& step : plan_.steps) {
-      if (is_workload(step)) continue;
-      fix(values_read(step, graph_));
-      fix(values_made(step, graph_));
-    }
-  }
 
   // From what convolutions and windows take and make on to what is computed of it and with it:
   // elsewhere channels mean nothing.
@@ -276,6 +248,38 @@ class LayoutChoice {
 };
 
 }  // namespace
+
+bool can_lie_otherwise(const ValueType& type) {
+  const auto& shape = type.shape;
+  if (!shape || shape->size() < 3) return false;
+  const int64_t count = element_count(*shape);
+  return count != 0 && count != (*shape)[0] * (*shape)[1];
+}
+
+bool convolves(const Task& task) {
+  return std::any_of(task.workload.stages.begin(), task.workload.stages.end(),
+                     [&](const Stage& stage) { return convolves(task.workload, stage); });
+}
+
+std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph) {
+  std::vector<bool> seen(graph.values.size());
+  const auto add = [&](const std::vector<int>& values) {
+    for (const int id : values) {
+      if (id >= 0) seen[static_cast<size_t>(id)] = true;
+    }
+  };
+  add(graph.inputs);
+  add(graph.outputs);
+  for (size_t id = 0; id < graph.values.size(); ++id) {
+    if (graph.values[id].is_constant()) seen[id] = true;
+  }
+  for (const PlanStep& step : plan.steps) {
+    if (step.kind == PlanStep::Kind::workload) continue;
+    add(values_read(step, graph));
+    add(values_made(step, graph));
+  }
+  return seen;
+}
 
 void choose_layouts(Plan& plan, const Graph& graph, const TaskCost& cost) {
   LayoutChoice(plan, graph, cost).choose();
