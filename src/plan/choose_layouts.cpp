@@ -19,10 +19,6 @@
 namespace aoe {
 namespace {
 
-// What a task is thought to take where it converts from one layout to another, in what its cost
-// says: costs err by so much, and a conversion that gains less is more likely a loss.
-constexpr double kConversion = 1.25;
-
 // The layouts of a value that are looked at, by option. Not all have blocks.
 std::vector<Layout> layouts_of(const Shape& shape) {
   std::vector<Layout> layouts{channels_first(shape.size()), channels_last(shape.size())};
@@ -218,7 +214,26 @@ class LayoutChoice {
       chosen[static_cast<size_t>(variables[i])] = options[i];
     }
     const auto moved = with_options(task, chosen);
-    return moved ? cost_(*moved) * (converts(task, chosen) ? kConversion : 1) : INFINITY;
+    if (!moved) return INFINITY;
+    return cost_(*moved) + (converts(task, chosen) ? least_copy(task) : 0);
+  }
+
+  // Costs err, and a conversion that gains little is more likely a loss: whoever converts is
+  // thought to take as much longer as a copy of the smallest of its values takes.
+  double least_copy(const Task& task) const {
+    double least = INFINITY;
+    for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
+      for (const int id : *values) {
+        if (id < 0 || graph_.value(id).is_constant() || !can_lie_otherwise(graph_.value(id).type)) {
+          continue;
+        }
+        const TensorType type = graph_.value(id).type.tensor();
+        const auto copy =
+            with_layout(copying_task(type, 0, 1), 1, channels_last(type.shape.size()));
+        if (copy) least = std::min(least, cost_(*copy));
+      }
+    }
+    return std::isfinite(least) ? least : 0;
   }
 
   // Whether values of a task lie differently that could lie alike, those that stay as they are

@@ -6,23 +6,6 @@
 namespace aoe {
 namespace {
 
-Task copy_of(const TensorType& type, int from, int to) {
-  Task task{.inputs = {from}, .outputs = {to}};
-  std::vector<Expr> axes;
-  Stage stage;
-  for (size_t i = 0; i < type.shape.size(); ++i) {
-    axes.push_back(Expr::axis(static_cast<int64_t>(i)));
-    stage.axes.push_back(type.shape[i]);
-  }
-  task.workload.values = {{type}, {type}};
-  task.workload.inputs = {0};
-  task.workload.outputs = {1};
-  stage.outputs = {1};
-  stage.results = {Expr::load(0, type.dtype, std::move(axes))};
-  task.workload.stages = {std::move(stage)};
-  return task;
-}
-
 class Offer {
  public:
   Offer(Plan& plan, Graph& graph) : plan_(plan), graph_(graph) {}
@@ -73,7 +56,7 @@ class Offer {
   PlanStep copying(const PlanStep& step, int from, int to) const {
     PlanStep copy;
     copy.nodes = {step.last_node()};
-    copy.task = copy_of(graph_.value(from).type.tensor(), from, to);
+    copy.task = copying_task(graph_.value(from).type.tensor(), from, to);
     return copy;
   }
 

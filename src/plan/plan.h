@@ -96,8 +96,8 @@ void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions);
 bool can_lie_otherwise(const ValueType& type);
 // Whether a weight's products would be laid out along what is not the weight's.
 bool convolves(const Task& task);
-// By value: whether it stays as it is, because a caller, a host kernel or a late node takes or gives
-// it, or because it is constant.
+// By value: whether it stays as it is, because a caller, a host kernel or a late node takes or
+// gives it, or because it is constant.
 std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph);
 
 void note_last_uses(Plan& plan, const Graph& graph);
