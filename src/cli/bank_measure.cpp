@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "bank/places.h"
@@ -31,6 +32,18 @@ struct Measured {
   std::vector<Claim> claims;
 };
 
+// "; it has some on 1 thread (--threads 1)"
+std::string other_threads(const Bank& bank, const std::vector<std::string>& texts) {
+  for (const StoredEntry& stored : bank.entries()) {
+    if (stored.state != StoredEntry::State::good) continue;
+    if (std::find(texts.begin(), texts.end(), stored.entry.workload) == texts.end()) continue;
+    return fmt::format("; it has some on {} (--threads {})",
+                       count_text(stored.entry.target.threads, "thread"),
+                       stored.entry.target.threads);
+  }
+  return "";
+}
+
 Measured measured(const MeasureOptions& options, const std::filesystem::path& file) {
   const std::optional<Bank> bank = Bank::for_reading(file);
   require(bank.has_value(), "there is no bank '{}' whose claims could be measured; tuning makes it",
@@ -48,10 +61,14 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   const Opened opened = machine->open();
   std::vector<std::string> texts;
   for (const OpenWorkload& one : opened.workloads) texts.push_back(one.text);
+  const std::vector<Found> entries = bank->find(texts, target_of(host_device(), threads));
+  require(std::any_of(entries.begin(), entries.end(),
+                      [](const Found& one) { return one.entry.has_value(); }),
+          "bank '{}' has no policy for this model on {}{}", file.string(),
+          count_text(threads, "thread"), other_threads(*bank, texts));
   progress.begin("measuring what the bank claims");
-  return {opened.workloads,
-          measured_claims(*machine, opened, bank->find(texts, target_of(host_device(), threads)),
-                          host_device(), [&](double share) { progress.update(share); })};
+  return {opened.workloads, measured_claims(*machine, opened, entries, host_device(),
+                                            [&](double share) { progress.update(share); })};
 }
 
 const char* verdict(const Claim& claim) {

@@ -111,6 +111,9 @@ void check_model(const CommandLine& line) {
       {"0", "Caffe"}, {"1", "MindSpore"}, {"3", "TensorFlow"}, {"5", "ONNX"}};
   const std::map<std::string, std::string> of_suffix{
       {".onnx", "5"}, {".pb", "3"}, {".prototxt", "0"}, {".air", "1"}, {".mindir", "1"}};
+  require(fs::path(line.model).extension() != ".om",
+          "--model '{}': an .om file is made for one machine; tune the model that it was made of",
+          line.model);
   std::string framework = line.framework;
   if (framework.empty()) {
     const auto known = of_suffix.find(fs::path(line.model).extension().string());

@@ -24,8 +24,9 @@ constexpr size_t kMostOfOne = 4;
 // Of a model's time: what takes less cannot change it by as much as can be proven.
 constexpr double kLeastShare = 0.002;
 constexpr size_t kFinalists = 3;
-// The search leaves time for race, confirmation and the whole model.
+// The search leaves time for race and confirmation, and these for the whole model.
 constexpr double kSearchShare = 0.5;
+constexpr double kConfirmedShare = 0.8;
 
 double infinite() { return std::numeric_limits<double>::infinity(); }
 
@@ -47,6 +48,7 @@ class Job {
     confirm();
     whole_model();
     result_.elapsed_s = elapsed_s_;
+    result_.tried = timed_;
     return std::move(result_);
   }
 
@@ -116,7 +118,7 @@ class Job {
     elapsed_s_ = done.elapsed_s;
     return done;
   }
-  bool out_of_time() const { return elapsed_s_ >= options_.budget_s; }
+  bool out_of_time(double share = 1) const { return elapsed_s_ >= share * options_.budget_s; }
 
   void tell(JobProgress::Phase phase, double share) {
     JobProgress progress{phase, share, elapsed_s_, timed_};
@@ -163,9 +165,7 @@ class Job {
   void search() {
     const size_t all = options_.samples * tuned_.size();
     std::vector<Candidate> ready;  // compiled and right
-    const auto more = [&] {
-      return proposed_ < all && elapsed_s_ < kSearchShare * options_.budget_s;
-    };
+    const auto more = [&] { return proposed_ < all && !out_of_time(kSearchShare); };
     for (;;) {
       const std::vector<Candidate> next = more() ? propose() : std::vector<Candidate>{};
       proposed_ += next.size();
@@ -238,7 +238,7 @@ class Job {
       }
     }
     Races races(workloads(), entrants, random_);
-    while (!races.over() && !out_of_time()) {
+    while (!races.over() && !out_of_time(kConfirmedShare)) {
       races.add(asked({{}, races.next()}).measured);
       tell(JobProgress::Phase::racing, kSearchShare + 0.1 * races.share());
     }
@@ -261,7 +261,7 @@ class Job {
     Proofs confirmation(workloads(), winners, groups, false, block_pairs(opened_),
                         {.margin = opened_.margin}, random_);
     std::vector<bool> told(winners.size());
-    while (!confirmation.over() && !out_of_time()) {
+    while (!confirmation.over() && !out_of_time(kConfirmedShare)) {
       confirmation.add(asked({{}, confirmation.next()}).measured);
       for (size_t i = 0; i < winners.size(); ++i) {
         const Proof& proof = confirmation.proof(i);
@@ -305,6 +305,7 @@ class Job {
       if (step.done || out_of_time()) {
         if (!gains.empty()) result_.before_ns = gains.back().before_ns;
         if (step.done) keep(step.policies, trials, gains);
+        else result_.taken_back = accepted_.size();
         return;
       }
       std::vector<Proposal> together;
@@ -313,8 +314,9 @@ class Job {
       }
       std::vector<size_t> all(together.size());
       std::iota(all.begin(), all.end(), 0);
-      Proofs comparison(workloads(), together, {all}, true, block_pairs(opened_),
-                        {.margin = opened_.margin}, random_);
+      // What a host feigns was held against each of them already.
+      Proofs comparison(workloads(), together, {all}, true, block_pairs(opened_), {.margin = 0},
+                        random_);
       while (!comparison.over() && !out_of_time()) {
         comparison.add(asked({{}, comparison.next()}).measured);
         tell(JobProgress::Phase::whole_model, kSearchShare + 0.35 + 0.15 * comparison.share());
@@ -332,9 +334,11 @@ class Job {
   void keep(const std::vector<size_t>& kept, const std::vector<WholeTrial>& trials,
             const std::vector<Gain>& gains) {
     for (const size_t i : kept) result_.accepted.push_back(accepted_[i]);
+    result_.taken_back = accepted_.size() - kept.size();
     for (size_t i = 0; i < trials.size(); ++i) {
       if (trials[i].policies != kept) continue;
-      result_.gain = gains[i];
+      const bool proven = trials[i].proof.decision == ProofDecision::accepted;
+      (proven ? result_.gain : result_.unproven_gain) = gains[i];
       result_.before_ns = gains[i].before_ns;
     }
   }

@@ -34,7 +34,10 @@ struct JobResult {
   std::vector<Accepted> accepted;  // and carried over to the whole model
   std::vector<int> failed;         // workloads whose standing policy did not pass
   double before_ns = 0;            // of the whole model, as it was opened; 0: not measured
-  std::optional<Gain> gain;        // of the whole model, if anything was accepted
+  size_t taken_back = 0;           // proven in their place, but not carried over
+  size_t tried = 0;                // candidates that were timed
+  // Of the whole model, if anything was accepted: proven, or seen but too small to be proven.
+  std::optional<Gain> gain, unproven_gain;
   double elapsed_s = 0;
 };
 

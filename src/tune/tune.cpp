@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -59,6 +60,12 @@ class Tuning {
 
   TuningOutcome run() {
     begin();
+    if (std::filesystem::exists(space_.finished())) {
+      notice(
+          fmt::format("the job in '{}' is finished: this is what it came to; start a new one to "
+                      "search further",
+                      space_.folder.string()));
+    }
     listener_.begun(space_.folder);
     JournaledMachine machine(journal_, [&] {
       WorkerMachineOptions workers;
@@ -111,11 +118,14 @@ class Tuning {
     require(job.at("version") == AOE_VERSION,
             "--reload: the job in '{}' was begun by version {}, this is {}: start a new one",
             space_.folder.string(), job.at("version").get<std::string>(), AOE_VERSION);
-    require(job.at("threads") == options_.threads &&
-                job.at("input_shapes") == Json(options_.input_shapes),
-            "--reload: the job in '{}' is for {} threads and other shapes than are asked for: give "
-            "the options that it was begun with",
-            space_.folder.string(), job.at("threads").get<int>());
+    require(job.at("threads") == options_.threads,
+            "--reload: the job in '{}' is for other threads than {}: --aicore_num={} was asked for",
+            space_.folder.string(), options_.threads, job.at("threads").get<int>());
+    require(
+        job.at("input_shapes") == Json(options_.input_shapes),
+        "--reload: the job in '{}' is for other shapes: give the --input_shape that it was begun "
+        "with",
+        space_.folder.string());
     id_ = job.at("id");
     effort_ = job.at("effort");
     began_ = SystemTime(std::chrono::seconds(job.at("began_s").get<int64_t>()));
@@ -185,11 +195,15 @@ class Tuning {
     }
     if (result.before_ns > 0) outcome_.baseline_ns = result.before_ns;
     outcome_.model = result.gain;
+    outcome_.unproven_model = result.unproven_gain;
+    outcome_.taken_back = result.taken_back;
+    outcome_.tried = result.tried;
     outcome_.seconds = result.elapsed_s;
     write_model();
     outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful
                                                        : TuningOutcome::State::failed;
     listener_.changed(outcome_);
+    std::ofstream(space_.finished()).close();
   }
 
   // False if another job has written something else meanwhile.
