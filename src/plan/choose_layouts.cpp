@@ -22,7 +22,7 @@ namespace {
 // The layouts of a value that are looked at, by option. Not all have blocks.
 std::vector<Layout> layouts_of(const Shape& shape) {
   std::vector<Layout> layouts{channels_first(shape.size()), channels_last(shape.size())};
-  // Blocks as wide as vectors are, or half as wide.
+  // Vectors of floats, one or two: the longest blocks that there are.
   for (const int64_t block : {16, 8}) {
     if (shape[1] % block != 0) continue;
     layouts.push_back(channels_blocked(shape.size(), block));
