@@ -80,8 +80,9 @@ class Job {
       tuned.workload = static_cast<int>(i);
       tuned.share = share;
       tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
-      tuned.searcher = plain_search(std::make_shared<const Space>(tuned.parsed, device_),
-                                    options_.seed * 1000003 + i);
+      const auto space = std::make_shared<const Space>(tuned.parsed, device_);
+      tuned.searcher = aoe::search(std::make_shared<SearchMemory>(space, ranker_, i),
+                                   plan_for(*space, options_.samples, options_.seed * 1000003 + i));
       tuned_.push_back(std::move(tuned));
     }
   }
@@ -359,6 +360,7 @@ class Job {
   const JobOptions& options_;
   const JobListener& listener_;
   Random random_;
+  const std::shared_ptr<Ranker> ranker_ = std::make_shared<Ranker>();  // of all workloads
   Opened opened_;
   std::vector<TunedWorkload> tuned_;
   double elapsed_s_ = 0;
