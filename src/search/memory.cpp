@@ -8,9 +8,8 @@
 
 namespace aoe {
 
-SearchMemory::SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker,
-                           size_t workload)
-    : space_(std::move(space)), ranker_(std::move(ranker)), workload_(workload) {
+SearchMemory::SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker)
+    : space_(std::move(space)), ranker_(std::move(ranker)) {
   claim(space_->standard());
   learn(space_->standard(), 1);
 }
@@ -30,7 +29,7 @@ bool SearchMemory::is_claimed(const Policy& policy) const {
 }
 
 void SearchMemory::learn(const Policy& policy, double share) {
-  ranker_->add(workload_, features(policy), share);
+  ranker_->add(features(policy), share);
   if (!std::isfinite(share)) return;
   const auto at =
       std::upper_bound(seen_.begin(), seen_.end(), share,

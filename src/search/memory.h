@@ -15,8 +15,8 @@ namespace aoe {
 // measured, and how fast others should be. Searchers that follow each other share one.
 class SearchMemory {
  public:
-  // `workload` is its number in the ranker, which others may share.
-  SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker, size_t workload);
+  // Searchers of other workloads may share the ranker.
+  SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker);
 
   const Space& space() const { return *space_; }
 
@@ -42,7 +42,6 @@ class SearchMemory {
 
   std::shared_ptr<const Space> space_;
   std::shared_ptr<Ranker> ranker_;
-  size_t workload_;
   std::set<std::string> claimed_;
   std::vector<Seen> seen_;
 };

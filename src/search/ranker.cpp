@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -89,6 +88,7 @@ class Ranker::Trees {
       check(XGBoosterUpdateOneIter(booster_, round, matrix.handle()));
     }
   }
+
   ~Trees() {
     if (booster_ != nullptr) XGBoosterFree(booster_);
   }
@@ -115,15 +115,15 @@ class Ranker::Trees {
 Ranker::Ranker() = default;
 Ranker::~Ranker() = default;
 
-void Ranker::add(size_t workload, std::vector<float> features, double share) {
+void Ranker::add(std::vector<float> features, double share) {
   const double target = std::log2(std::min(share, kWorstShare));
-  samples_.push_back({workload, std::move(features), static_cast<float>(target)});
+  samples_.push_back({std::move(features), static_cast<float>(target)});
 }
 
 std::vector<double> Ranker::expected(const std::vector<std::vector<float>>& rows) {
   if (rows.empty() || samples_.size() < kFewest) return std::vector<double>(rows.size());
   if (trees_ == nullptr || samples_.size() - learnt_ > learnt_ / kStaleOf) {
-    trees_ = std::make_unique<Trees>(samples_);
+    trees_ = std::make_unique<const Trees>(samples_);
     learnt_ = samples_.size();
   }
   return trees_->expected(rows);

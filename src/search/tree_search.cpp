@@ -14,7 +14,10 @@ constexpr int kRollouts = 24;
 constexpr double kExploration = 0.5;
 // Beyond the tree a decision stays as it is in the policy that the rollout starts from, but for one
 // in so many.
-constexpr double kChanged = 0.2;
+constexpr double kChanged = 0.12;
+// The option that the policy has which a rollout starts from is so many times as likely as the
+// ranker alone would have it: most decisions of a good policy are good.
+constexpr double kTrusted = 4;
 // Differences of scores that make one option e times as likely as another.
 constexpr double kSpread = 0.15;
 
@@ -42,11 +45,6 @@ class Tree {
 
   // What the rollouts came to that was not proposed before, the best first.
   std::vector<Policy> leaves() {
-    struct Leaf {
-      Policy policy;
-      double score;
-    };
-    std::vector<Leaf> found;
     for (int batch = 0; batch < kBatches; ++batch) {
       std::vector<Rollout> rollouts;
       std::vector<Policy> policies;
@@ -57,23 +55,33 @@ class Tree {
       const std::vector<double> expected = memory_.expected(policies);
       for (size_t i = 0; i < rollouts.size(); ++i) {
         for (Node* node : rollouts[i].path) node->total -= expected[i];
-        const bool known =
-            std::any_of(found.begin(), found.end(),
-                        [&](const Leaf& leaf) { return leaf.policy == policies[i]; }) ||
-            memory_.is_claimed(policies[i]);
-        if (!known) found.push_back({std::move(policies[i]), -expected[i]});
+        add_leaf(std::move(policies[i]), -expected[i]);
       }
     }
-    std::stable_sort(found.begin(), found.end(),
+    // Where the ranker sees no difference, chance decides.
+    std::shuffle(leaves_.begin(), leaves_.end(), random_);
+    std::stable_sort(leaves_.begin(), leaves_.end(),
                      [](const Leaf& a, const Leaf& b) { return a.score > b.score; });
     std::vector<Policy> best;
-    for (Leaf& leaf : found) best.push_back(std::move(leaf.policy));
+    for (Leaf& leaf : leaves_) best.push_back(std::move(leaf.policy));
     return best;
   }
 
  private:
+  struct Leaf {
+    Policy policy;
+    double score;
+  };
+
+  void add_leaf(Policy policy, double score) {
+    const bool known = std::any_of(leaves_.begin(), leaves_.end(),
+                                   [&](const Leaf& leaf) { return leaf.policy == policy; }) ||
+                       memory_.is_claimed(policy);
+    if (!known) leaves_.push_back({std::move(policy), score});
+  }
+
   // What the ranker expects of the options, each beside the other decisions of the policy that
-  // rollouts start from: how likely the tree is to try them.
+  // rollouts start from: how likely the tree is to try them. Those policies are leaves, too.
   void look_around() {
     const Space& space = memory_.space();
     const std::vector<Decision> chain = space.decisions(from_);
@@ -88,10 +96,12 @@ class Tree {
     for (const Decision& decision : chain) {
       std::vector<double> prior;
       for (size_t option = 0; option < decision.options.size(); ++option) {
-        prior.push_back(std::exp(-expected[next++] / kSpread));
+        const double trust = option == decision.chosen ? kTrusted : 1;
+        prior.push_back(trust * std::exp(-expected[next++] / kSpread));
       }
       priors_.push_back(normal(std::move(prior)));
     }
+    for (size_t i = 0; i < policies.size(); ++i) add_leaf(std::move(policies[i]), -expected[i]);
   }
 
   static std::vector<double> normal(std::vector<double> weights) {
@@ -152,12 +162,13 @@ class Tree {
   Random& random_;
   Policy from_;
   std::vector<std::vector<double>> priors_;  // by decision
+  std::vector<Leaf> leaves_;                 // that were not proposed before
   Node root_;
 };
 
 class TreeSearch : public Strategy {
  public:
-  explicit TreeSearch(uint64_t seed) : random_(seed) {}
+  explicit TreeSearch(uint64_t seed) : random_(seed), rest_(random_search(seed)) {}
 
   std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
     std::vector<Policy> policies;
@@ -166,11 +177,16 @@ class TreeSearch : public Strategy {
       if (policies.size() == count) break;
       if (memory.claim(policy)) policies.push_back(std::move(policy));
     }
+    // What lies around the best is known: elsewhere there may be more.
+    for (Policy& policy : rest_->propose(count - policies.size(), memory)) {
+      policies.push_back(std::move(policy));
+    }
     return policies;
   }
 
  private:
   Random random_;
+  std::unique_ptr<Strategy> rest_;
 };
 
 }  // namespace

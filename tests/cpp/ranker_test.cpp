@@ -30,8 +30,8 @@ TEST(Ranker, LearnsAnOrderAndTheSameOneEachTime) {
   Ranker ranker, again;
   EXPECT_EQ(ranker.expected(some_rows(2, 3)), std::vector<double>(3, 0.0));
   for (const auto& row : some_rows(1, 60)) {
-    ranker.add(0, row, share_of(row));
-    again.add(0, row, share_of(row));
+    ranker.add(row, share_of(row));
+    again.add(row, share_of(row));
   }
   const auto rows = some_rows(2, 100);
   const std::vector<double> expected = ranker.expected(rows);
@@ -50,7 +50,7 @@ TEST(Ranker, LearnsAnOrderAndTheSameOneEachTime) {
 TEST(Ranker, TakesFailuresForSlowOnes) {
   Ranker ranker;
   for (const auto& row : some_rows(1, 40)) {
-    ranker.add(0, row, row[0] < 4 ? 1 : std::numeric_limits<double>::infinity());
+    ranker.add(row, row[0] < 4 ? 1 : std::numeric_limits<double>::infinity());
   }
   const std::vector<double> expected = ranker.expected({{1, 1, 1, 1}, {6, 1, 1, 1}});
   EXPECT_LT(expected[0] + 1, expected[1]);
@@ -58,7 +58,7 @@ TEST(Ranker, TakesFailuresForSlowOnes) {
 
 TEST(Ranker, SaysNothingWhereNothingDiffers) {
   Ranker ranker;
-  for (int i = 0; i < 10; ++i) ranker.add(0, {1, 2}, 1 + 0.1 * i);
+  for (int i = 0; i < 10; ++i) ranker.add({1, 2}, 1 + 0.1 * i);
   EXPECT_EQ(ranker.expected({{1, 2}, {3, 4}}), std::vector<double>(2, 0.0));
 }
 

@@ -98,7 +98,7 @@ Found found_by(const Kind& kind, const char* text, uint64_t seed, size_t samples
   SearchPlan plan;
   plan.first = kind.make(seed);
   const auto searcher =
-      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), 0), std::move(plan));
+      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>()), std::move(plan));
   Found found;
   while (found.proposed.size() < samples) {
     const std::vector<Policy> policies = searcher->propose(4);
@@ -150,7 +150,7 @@ TEST(Searchers, TrySeedsFirstAndDescendLast) {
   plan.seeds = {space->sample(random), space->standard(), space->sample(random)};
   const std::vector<Policy> seeds = plan.seeds;
   const auto searcher =
-      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), 0), std::move(plan));
+      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>()), std::move(plan));
   const std::vector<Policy> first = searcher->propose(4);
   EXPECT_EQ(first[0], seeds[0]);
   EXPECT_EQ(first[1], seeds[2]);  // the default is known
