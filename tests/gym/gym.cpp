@@ -4,12 +4,11 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <map>
 
 namespace aoe {
 namespace {
 
-// As many as a job asks for at once.
+// As many as a job asks of one workload at once, at most.
 constexpr size_t kAsked = 4;
 // A gap below that is what recording itself is wrong by.
 constexpr double kLeastGap = 0.02;
@@ -87,7 +86,7 @@ std::optional<size_t> GymSpace::nearest(const Policy& policy, const std::vector<
 }
 
 Curve searched(const GymSpace& space, const GymSearch& search, uint64_t seed, size_t samples) {
-  const auto memory = std::make_shared<SearchMemory>(space.space(), std::make_shared<Ranker>(), 0);
+  const auto memory = std::make_shared<SearchMemory>(space.space(), std::make_shared<Ranker>());
   const auto searcher = aoe::search(memory, search.plan(space, seed));
   const auto& recorded = space.recorded().samples;
   std::vector<bool> open(recorded.size(), true);

@@ -47,6 +47,14 @@ GymResult result_of(const GymSpace& space, const std::string& name, uint64_t see
   return result;
 }
 
+void in_parallel(size_t count, const std::function<void(size_t)>& body) {
+  const HelpersAwake helpers(host_device().cores);
+  parallel_for(static_cast<int64_t>(count), 1, host_device().cores,
+               [&](int64_t begin, int64_t end, int) {
+                 for (int64_t i = begin; i < end; ++i) body(static_cast<size_t>(i));
+               });
+}
+
 // Over the rows of one kind that have this search, at one number of samples.
 double median_left(const GymReport& report, const std::string& search, bool cube, size_t at) {
   std::vector<double> left;
@@ -84,10 +92,10 @@ std::vector<GymSpace> gym_spaces(const fs::path& workloads, const fs::path& fold
   return spaces;
 }
 
-double GymReport::median_samples(const std::string& search, bool cube) const {
+double GymReport::median_samples(const std::string& search, std::optional<bool> cube) const {
   std::vector<double> samples;
   for (const GymRow& row : rows) {
-    if (row.cube != cube) continue;
+    if (cube && row.cube != *cube) continue;
     for (const GymResult& one : row.results) {
       if (one.search == search) samples.push_back(one.samples);
     }
@@ -95,7 +103,7 @@ double GymReport::median_samples(const std::string& search, bool cube) const {
   return median(samples);
 }
 
-GymReport gym_report(const std::vector<GymSpace>& spaces) {
+GymReport gym_report(const std::vector<GymSpace>& spaces, GymExtent extent) {
   std::vector<GymSearch> searches = gym_searches();
   searches.push_back(gym_search_from_bank(spaces));
   std::map<std::string, int> family;
@@ -110,30 +118,27 @@ GymReport gym_report(const std::vector<GymSpace>& spaces) {
       report.without_gap.push_back(of.name);
     }
   }
-  const auto space_of = [&](const GymRow& row) -> const GymSpace& {
-    return *std::find_if(spaces.begin(), spaces.end(), [&](const GymSpace& space) {
+  in_parallel(report.rows.size(), [&](size_t i) {
+    GymRow& row = report.rows[i];
+    const auto recorded = std::find_if(spaces.begin(), spaces.end(), [&](const GymSpace& space) {
       return space.recorded().of.name == row.workload;
     });
-  };
-  const HelpersAwake helpers(host_device().cores);
-  parallel_for(
-      static_cast<int64_t>(report.rows.size()), 1, host_device().cores,
-      [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) {
-          GymRow& row = report.rows[static_cast<size_t>(i)];
-          // A space is not for several threads at once.
-          const GymSpace space(space_of(row).recorded());
-          for (const GymSearch& search : searches) {
-            const bool alone = family[space.recorded().of.family] < 2;
-            if (search.name == "bank" && alone) continue;
-            row.results.push_back(result_of(space, search.name, kSeeds, [&](uint64_t seed) {
-              return searched(space, search, seed, kSamples);
-            }));
-          }
-          row.results.push_back(result_of(space, "random", kRandomSeeds,
-                                          [&](uint64_t seed) { return drawn(space, seed); }));
-        }
-      });
+    // A space is not for several threads at once.
+    const GymSpace space(recorded->recorded());
+    const std::string& own = space.recorded().of.family;
+    for (const GymSearch& search : searches) {
+      if (search.name == "bank"
+              ? family[own] < 2
+              : extent == GymExtent::as_in_jobs && search.name != (row.cube ? "genetic" : "tree")) {
+        continue;
+      }
+      row.results.push_back(result_of(space, search.name, kSeeds, [&](uint64_t seed) {
+        return searched(space, search, seed, kSamples);
+      }));
+    }
+    row.results.push_back(result_of(space, "random", kRandomSeeds,
+                                    [&](uint64_t seed) { return drawn(space, seed); }));
+  });
   return report;
 }
 
@@ -147,7 +152,12 @@ std::string to_string(const GymReport& report) {
     for (const GymRow& row : report.rows) {
       if (row.cube != cube) continue;
       text += fmt::format("{:32} {:8} {:6.3f}", row.workload, row.recorded, row.best);
-      for (const GymResult& one : row.results) text += fmt::format(" {:8.0f}", one.samples);
+      for (const std::string& name : searches) {
+        const auto found = std::find_if(row.results.begin(), row.results.end(),
+                                        [&](const GymResult& one) { return one.search == name; });
+        text += found == row.results.end() ? fmt::format(" {:>8}", "-")
+                                           : fmt::format(" {:8.0f}", found->samples);
+      }
       text += "\n";
     }
     text += fmt::format("{:48}", cube ? "cube, median" : "vector, median");
@@ -164,6 +174,11 @@ std::string to_string(const GymReport& report) {
     }
     text += "\n";
   }
+  text += fmt::format("{:48}", "all, median");
+  for (const std::string& name : searches) {
+    text += fmt::format(" {:8.1f}", report.median_samples(name));
+  }
+  text += "\n";
   if (!report.without_gap.empty()) {
     text += fmt::format("without a gap: {}\n", fmt::join(report.without_gap, ", "));
   }

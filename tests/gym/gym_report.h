@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,13 @@ struct GymReport {
   std::vector<GymRow> rows;  // of spaces with a gap
   std::vector<std::string> without_gap;
 
-  // Of one searcher over the cube or the vector operators: the median of the samples it needed.
-  double median_samples(const std::string& search, bool cube) const;
+  // The median of the samples that a searcher needed, over the cube or the vector operators or all.
+  double median_samples(const std::string& search, std::optional<bool> cube = {}) const;
 };
 
-GymReport gym_report(const std::vector<GymSpace>& spaces);
+// Of all searchers, or in each space of those alone that a job takes there.
+enum class GymExtent : uint8_t { all, as_in_jobs };
+GymReport gym_report(const std::vector<GymSpace>& spaces, GymExtent extent);
 std::string to_string(const GymReport& report);
 // As OUTPUT.csv and OUTPUT.svg.
 void write_curves(const GymReport& report, const std::string& output);

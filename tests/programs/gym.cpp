@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const aoe::GymReport report = aoe::gym_report(aoe::gym_spaces(argv[1], argv[2]));
+    const aoe::GymReport report =
+        aoe::gym_report(aoe::gym_spaces(argv[1], argv[2]), aoe::GymExtent::all);
     fmt::print("{}", to_string(report));
     if (argc > 3) aoe::write_curves(report, argv[3]);
     return 0;
