@@ -6,11 +6,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/error.h"
 #include "expr/parse.h"
 #include "measure/proof.h"
 #include "measure/race.h"
 #include "measure/take_back.h"
 #include "policy/policy_text.h"
+#include "policy/validate.h"
 #include "search/searcher.h"
 #include "tune/trials.h"
 
@@ -73,6 +75,7 @@ class Job {
     listener_.opened(opened_);
     elapsed_s_ = opened_.elapsed_s;
     const std::vector<bool> chosen = options_.chosen(opened_.workloads);
+    const std::vector<Relative> known = options_.known();
     for (size_t i = 0; i < opened_.workloads.size(); ++i) {
       const OpenWorkload& one = opened_.workloads[i];
       const double share = one.own_ns / pass_ns(opened_);
@@ -81,10 +84,29 @@ class Job {
       tuned.workload = static_cast<int>(i);
       tuned.share = share;
       tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
-      tuned.searcher = plain_search(std::make_shared<const Space>(tuned.parsed, device_),
-                                    options_.seed * 1000003 + i);
+      const auto space = std::make_shared<const Space>(tuned.parsed, device_);
+      if (!(space->has_products() ? options_.kinds.cube : options_.kinds.vector)) continue;
+      SearchPlan plan = plan_for(*space, options_.samples, options_.seed * 1000003 + i);
+      plan.seeds = seeds(*space, relatives_of(one.text, known));
+      tuned.searcher = aoe::search(std::make_shared<SearchMemory>(space, ranker_), std::move(plan));
       tuned_.push_back(std::move(tuned));
     }
+  }
+
+  // What is known for other shapes, as it fits here; what does not is of no use.
+  static std::vector<Policy> seeds(const Space& space, const std::vector<Relative>& relatives) {
+    std::vector<Policy> policies;
+    for (const Relative& one : relatives) {
+      try {
+        const Workload other = parse_workload(one.workload);
+        const Policy theirs = parse_policy(one.policy, other);
+        if (validate(theirs, other, space.device())) continue;
+        if (auto own = space.adapted(theirs, other)) policies.push_back(std::move(*own));
+      } catch (const Error&) {
+        continue;
+      }
+    }
+    return policies;
   }
 
   const OpenWorkload& workload(int number) const {
@@ -348,6 +370,7 @@ class Job {
   const JobOptions& options_;
   const JobListener& listener_;
   Random random_;
+  const std::shared_ptr<Ranker> ranker_ = std::make_shared<Ranker>();  // of all workloads
   Opened opened_;
   std::vector<TunedWorkload> tuned_;
   double elapsed_s_ = 0;

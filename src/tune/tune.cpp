@@ -96,7 +96,9 @@ class Tuning {
   void begin() {
     const std::string model = fmt::format("{:016x}", checksum(mapped(options_.model).bytes));
     const Json job = Json::parse(journal_.ask("job", [&] {
-      const std::map<Effort, size_t> samples{{Effort::normal, 24}, {Effort::high, 96}};
+      // In the gym (docs/tuning.md) 48 leave little of what can be gained.
+      const std::map<Effort, size_t> samples{{Effort::normal, 48}, {Effort::high, 128}};
+      const TunedKinds kinds = options_.auto_tune.value_or(TunedKinds{});
       std::random_device device;
       return Json{{"id", fmt::format("{:08x}{:08x}", device(), device())},
                   {"version", AOE_VERSION},
@@ -108,6 +110,8 @@ class Tuning {
                   {"input_shapes", options_.input_shapes},
                   {"effort", name(options_.effort)},
                   {"samples", samples.at(options_.effort) * (options_.deeper ? 4 : 1)},
+                  {"cube", kinds.cube},
+                  {"vector", kinds.vector},
                   {"budget_s", options_.budget_s ? Json(*options_.budget_s) : Json()},
                   {"repeat_tune", options_.repeat_tune}}
           .dump();
@@ -132,8 +136,10 @@ class Tuning {
     repeat_tune_ = job.at("repeat_tune");
     job_.seed = stable_hash(id_);
     job_.samples = job.at("samples");
+    job_.kinds = {job.at("cube"), job.at("vector")};
     if (!job.at("budget_s").is_null()) job_.budget_s = job.at("budget_s");
     job_.chosen = [this](const std::vector<OpenWorkload>& all) { return chosen(all); };
+    job_.known = [this] { return known(); };
     outcome_.name = options_.model.stem().string();
     listener_.changed(outcome_);
   }
@@ -159,6 +165,22 @@ class Tuning {
     }
     outcome_.has_operators = !all.empty();
     return chosen;
+  }
+
+  // What the bank has for this target, asked once, too.
+  std::vector<Relative> known() {
+    const Json found = Json::parse(journal_.ask("known policies", [&] {
+      const Bank bank = Bank::for_writing(options_.banks.custom, target_.soc_version);
+      Json list = Json::array();
+      for (const StoredEntry& one : bank.entries()) {
+        const bool counts = one.state == StoredEntry::State::good && one.entry.target == target_;
+        if (counts) list.push_back({one.entry.workload, one.entry.policy});
+      }
+      return list.dump();
+    }));
+    std::vector<Relative> known;
+    for (const Json& one : found) known.push_back({one.at(0), one.at(1)});
+    return known;
   }
 
   OperatorOutcome outcome_of(const Accepted& accepted) const {

@@ -198,6 +198,70 @@ TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
               }).empty());
 }
 
+TEST(Job, TunesTheKindsOfOperatorsThatAreAskedFor) {
+  for (const bool cube : {true, false}) {
+    FakeMachine machine({});
+    const JobResult result =
+        tune_operators(machine, host_device(), {.kinds = {.cube = cube, .vector = !cube}});
+    ASSERT_EQ(result.accepted.size(), 1u);
+    EXPECT_EQ(result.accepted[0].workload, cube ? 1 : 0);  // a product, and a sum
+  }
+  FakeMachine machine({});
+  const JobResult none =
+      tune_operators(machine, host_device(), {.kinds = {.cube = false, .vector = false}});
+  EXPECT_TRUE(none.accepted.empty());
+}
+
+// Notes what is compiled, in order.
+class NotingMachine : public FakeMachine {
+ public:
+  NotingMachine() : FakeMachine({}) {}
+  Done work(const Work& work) override {
+    for (const Proposal& one : work.compile) compiled.push_back(one);
+    return FakeMachine::work(work);
+  }
+  std::vector<Proposal> compiled;
+};
+
+TEST(Job, BeginsWithWhatIsKnownOfOtherShapes) {
+  const char* const other =
+      "in %0 f32[32,128]\nweight %1 f32[128,64]\n%2 f32[32,64] = sum(r:128) %0[a, r] * %1[r, b]\n"
+      "out %2\n";
+  NotingMachine machine;
+  JobOptions options{.samples = 4, .kinds = {.vector = false}};
+  options.known = [&] {
+    return std::vector<Relative>{
+        {other, "stage 0 loops\nloops outer=0 [b:4x2 a/3]\n"},
+        {other, "not a policy"},
+        {"in %0 f32[8]\n%1 f32[8] = exp(%0[a])\nout %1\n", "loops outer=0 [a:4]\n"}};
+  };
+  tune_operators(machine, host_device(), options);
+  ASSERT_GE(machine.compiled.size(), 2u);  // the first is the default
+  // As it is, but for vectors as wide as this machine has them.
+  EXPECT_TRUE(machine.compiled[1].policy.starts_with("stage 0 loops\nloops outer=0 [b:"));
+  EXPECT_TRUE(machine.compiled[1].policy.ends_with("x2 a/3]\n"));
+}
+
+TEST(Relatives, AreOfTheSameOperatorAndTheNearestFirst) {
+  const auto sum = [](int rows, int columns) {
+    return fmt::format(
+        "in %0 f32[{0},{1}]\n%1 f32[{0}] = sum(r:{1}) %0[a, r] -> $0 / {1}\nout %1\n", rows,
+        columns);
+  };
+  EXPECT_EQ(operator_text(sum(8, 100)), operator_text(sum(31, 7)));
+  EXPECT_NE(operator_text(sum(8, 100)), operator_text("in %0 f32[8]\n%1 f32[8] = %0[a]\nout %1\n"));
+  // Names and types have digits of their own.
+  EXPECT_NE(operator_text("in %0 f32[8]\nout %0\n"), operator_text("in %0 f64[8]\nout %0\n"));
+  EXPECT_NE(operator_text("out %0\n"), operator_text("out %1\n"));
+  const std::vector<Relative> known{{sum(64, 64), "a"}, {sum(8, 90), "b"},  {sum(8, 100), "itself"},
+                                    {"out\n", "c"},     {sum(8, 200), "d"}, {sum(1000, 1), "e"}};
+  const std::vector<Relative> found = relatives_of(sum(8, 100), known);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].policy, "b");
+  EXPECT_EQ(found[1].policy, "d");
+  EXPECT_EQ(found[2].policy, "a");
+}
+
 // A machine that stops after some requests: the job is then gone on with from its journal.
 class StoppingMachine : public FakeMachine {
  public:
