@@ -27,8 +27,8 @@ void compile_model(const CompileOptions& options) {
   if (model.policies.empty()) {
     fmt::print("no policies\n");
   } else {
-    fmt::print("policies of {} for {} with {}\n", count(model.policies.size(), "workload"),
-               model.soc_version, model.instruction_set);
+    fmt::print("policies of {} for {} with {} on {}\n", count(model.policies.size(), "workload"),
+               model.soc_version, model.instruction_set, count_text(model.threads, "thread"));
   }
   if (const std::string bank = bank_text(policies.get()); !bank.empty()) {
     fmt::print("{}\n", bank);

@@ -90,6 +90,7 @@ OmModel read(const Bytes& file) {
   model.graph = OmReader(weights).read_model(structure.graph());
   model.soc_version = structure.soc_version();
   model.instruction_set = structure.instruction_set();
+  model.threads = structure.threads();
   for (const om::Policy& policy : structure.policies()) {
     model.policies.emplace(policy.workload(), policy.text());
   }

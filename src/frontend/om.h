@@ -14,9 +14,11 @@ namespace aoe {
 // workloads that it came to on one machine. Never machine code.
 struct OmModel {
   Graph graph;
-  // The machine that the policies are for, and the widest instruction set in use there.
+  // The machine that the policies are for, the widest instruction set in use there, and how many
+  // threads.
   std::string soc_version;
   std::string instruction_set;
+  int threads = 0;
   std::map<uint64_t, std::string> policies;  // as text, by the key of their workload
 };
 

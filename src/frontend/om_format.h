@@ -15,7 +15,7 @@ namespace aoe {
 using OmMagic = std::array<unsigned char, 8>;
 inline constexpr OmMagic kOmMagic{0x89, 'a', 'o', 'm', '\r', '\n', 0x1a, '\n'};
 
-inline constexpr uint64_t kOmVersion = 1;
+inline constexpr uint64_t kOmVersion = 2;
 
 // Numbers are little-endian.
 struct OmHeader {

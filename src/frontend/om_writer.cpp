@@ -25,6 +25,7 @@ class OmWriter {
     to.set_product_version(AOE_VERSION);
     to.set_soc_version(model.soc_version);
     to.set_instruction_set(model.instruction_set);
+    to.set_threads(model.threads);
     write_graph(model.graph, *to.mutable_graph(), 0);
     for (const Tensor& weight : weights_) {
       om::Weight& entry = *to.add_weights();

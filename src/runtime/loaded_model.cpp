@@ -54,6 +54,13 @@ std::map<uint64_t, std::string> policies_for(const Target& target, OmModel& mode
         target.instruction_set));
     return {};
   }
+  if (model.threads != target.threads) {
+    notice(
+        fmt::format("{} was made for {} threads, this is to run on {}: the bank's or default "
+                    "policies are used",
+                    place, model.threads, target.threads));
+    return {};
+  }
   return std::move(model.policies);
 }
 
@@ -74,6 +81,7 @@ void store_policies(const Executable& executable, const Engine& engine, OmModel&
   const Target target = target_of(*engine.device, engine.threads);
   stored.soc_version = target.soc_version;
   stored.instruction_set = target.instruction_set;
+  stored.threads = target.threads;
   for (const auto& kernel : executable.kernels()) {
     std::string& text = stored.policies[key_of(kernel->workload())];
     if (text.empty()) text = to_string(kernel->policy(), kernel->workload());

@@ -15,7 +15,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 ROOT = Path(__file__).resolve().parents[2]
 
 MAGIC = b"\x89aom\r\n\x1a\n"
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<8sQQQ")  # Magic, version, bytes of the structure, checksum.
 ALIGNMENT = 64
 WORD = (1 << 64) - 1
