@@ -10,6 +10,7 @@ FUZZ_SECONDS ?= 60
 PAIRS ?= 10000
 TRIALS ?= 1000
 KILLS ?= 500
+POLICIES ?= 2500
 FIRST_SEED ?= 0
 # Debian's own Python: the packages installed here give it its headers and its venv module.
 PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
@@ -20,7 +21,7 @@ CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.c' '*.h' | so
 PRODUCTS = aoe aoe_shared _aoe
 PY_DIRS = $(wildcard python tools tests bench)
 
-.PHONY: help build demo test test-frameworks bench sanitize tsan campaign format lint tidy fuzz clean
+.PHONY: help build demo test test-frameworks bench sanitize tsan campaign trials kills gym gym-record format lint tidy fuzz clean
 
 help:
 	@echo "make demo      build, then run and tune an example model"
@@ -33,6 +34,9 @@ help:
 	@echo "make tsan      the C++ tests about threads under TSan"
 	@echo "make campaign  compare PAIRS=$(PAIRS) random kernels with the reference"
 	@echo "make trials    how often a proof errs and what it sees, TRIALS=$(TRIALS) times"
+	@echo "make gym       let searchers work in recorded spaces; draws build/gym-curves.svg"
+	@echo "make gym-record"
+	@echo "               record POLICIES=$(POLICIES) of each space that has no file in tests/gym"
 	@echo "make kills     kill a journal's writer KILLS=$(KILLS) times"
 	@echo "make format    lay out all sources"
 	@echo "make lint      check layout, order of includes, file sizes, Python"
@@ -127,6 +131,17 @@ trials: build
 kills: build
 	@ninja -C $(BUILD) -j $(JOBS) journal_kills
 	@$(BUILD)/journal_kills $(KILLS)
+
+gym: build
+	@ninja -C $(BUILD) -j $(JOBS) gym
+	@$(BUILD)/gym tests/gym/workloads.txt tests/gym $(BUILD)/gym-curves
+	@echo "Curves are in $(BUILD)/gym-curves.svg and $(BUILD)/gym-curves.csv"
+
+# On an idle machine: some ten minutes. Interrupted, it goes on where it was; to record a space anew,
+# remove its file.
+gym-record: build
+	@ninja -C $(BUILD) -j $(JOBS) gym_record
+	@XDG_CACHE_HOME=/dev/null $(BUILD)/gym_record tests/gym/workloads.txt tests/gym $(POLICIES)
 
 format: $(BUILD)/.packages-develop $(VENV)/.installed
 	@clang-format-19 -i $(CPP_FILES)

@@ -14,6 +14,18 @@ function(aoe_static_dependency name library)
   target_link_libraries(aoe::${name} INTERFACE ${arg_LINKS})
 endfunction()
 
+# aoe_shared_dependency(<name> <library>)
+# Makes the target aoe::<name> from lib<library>.so, for what never enters another program's process
+# and has no archive in Debian.
+function(aoe_shared_dependency name library)
+  find_library(AOE_${name}_LIBRARY lib${library}.so)
+  if(NOT AOE_${name}_LIBRARY)
+    message(FATAL_ERROR "lib${library}.so not found: install the packages of tools/packages.txt")
+  endif()
+  add_library(aoe::${name} SHARED IMPORTED)
+  set_target_properties(aoe::${name} PROPERTIES IMPORTED_LOCATION ${AOE_${name}_LIBRARY})
+endfunction()
+
 # aoe_debian_source(<package> <variable>)
 # Sets the variable to the folder with the sources of a Debian package, fetched once for all builds.
 # AOE_<package>_SOURCE names another folder to take them from.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/notice.h"
 #include "base/utf8.h"
+#include "cli/bank_measure.h"
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "device/device.h"
@@ -179,7 +180,7 @@ void add_bank_command(CLI::App& app) {
   command->require_subcommand(0, 1);
   command->callback([command] {
     require(!command->get_subcommands().empty(),
-            "aoe bank: check, ls or show is expected; see aoe bank --help");
+            "aoe bank: check, ls, show or measure is expected; see aoe bank --help");
   });
   const auto add = [&](const char* name, const char* what, void (*act)(const BankOptions&)) {
     CLI::App* added = command->add_subcommand(name, what);
@@ -193,6 +194,7 @@ void add_bank_command(CLI::App& app) {
   add("show", "Show what it knows of one workload", show)
       ->add_option("key", options->key, "The workload's key, or the beginning of it")
       ->required();
+  add_bank_measure_command(*command);
 }
 
 }  // namespace aoe

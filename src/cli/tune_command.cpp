@@ -31,7 +31,6 @@ constexpr NotBuilt kNotBuilt[] = {
     {"--dynamic_batch_size", "tuning for several batch sizes"},
     {"--dynamic_image_size", "tuning for several image sizes"},
     {"--dynamic_dims", "tuning for several shapes"},
-    {"--auto_tune_mode", "the choice between RL and GA"},
     {"--out_nodes", "cutting the graph"},
     {"--output_type", "changing the type of outputs"},
     {"--tune_ops_file", "tuning some operators only"},
@@ -67,6 +66,7 @@ struct CommandLine {
   std::string precision_mode;
   std::string progress_bar = "on";
   std::string log = "warning";
+  std::optional<std::string> auto_tune_mode;
   bool deeper = false;
   bool uneven_splits = false;
   std::vector<CLI::Option*> not_built;
@@ -111,6 +111,9 @@ void check_model(const CommandLine& line) {
       {"0", "Caffe"}, {"1", "MindSpore"}, {"3", "TensorFlow"}, {"5", "ONNX"}};
   const std::map<std::string, std::string> of_suffix{
       {".onnx", "5"}, {".pb", "3"}, {".prototxt", "0"}, {".air", "1"}, {".mindir", "1"}};
+  require(fs::path(line.model).extension() != ".om",
+          "--model '{}': an .om file is made for one machine; tune the model that it was made of",
+          line.model);
   std::string framework = line.framework;
   if (framework.empty()) {
     const auto known = of_suffix.find(fs::path(line.model).extension().string());
@@ -145,6 +148,7 @@ TuneOptions options_of(const CommandLine& line) {
   if (!line.budget.empty()) options.budget_s = parse_budget(line.budget);
   options.effort = line.level == "O1" ? Effort::high : Effort::normal;
   options.deeper = line.deeper;
+  if (line.auto_tune_mode) options.auto_tune = parse_auto_tune_mode(*line.auto_tune_mode);
   if (!line.aicore_num.empty()) {
     options.threads = number_within(line.aicore_num, 1, 1024, "--aicore_num");
   }
@@ -173,7 +177,8 @@ int run_job(const CommandLine& line) {
   const Surroundings found = surroundings_of(options);
   options = resolved(std::move(options), found);
   tell(findings(options, found), options.log);
-  const ResultFile file(options.result_path, std::chrono::system_clock::now());
+  const ResultFile file(options.result_path, std::chrono::system_clock::now(),
+                        options.auto_tune.has_value());
   TuneScreen screen(options);
   const EndOnSignal ending;
   TuneListener listener;
@@ -221,6 +226,9 @@ void add_tune_options(CLI::App& app, int& exit_code) {
   hidden(app.add_option("-f,--framework", line->framework, "5: ONNX; else from the suffix"));
   hidden(app.add_option("--tune_optimization_level", line->level, "O1: high, O2: normal effort"))
       ->check(CLI::IsMember({"O1", "O2"}));
+  hidden(
+      app.add_option("--auto_tune_mode", line->auto_tune_mode,
+                     "Tune cube operators (GA), vector operators (RL), both (RL,GA) or NO_TUNE"));
   hidden(app.add_flag("--Fdeeper_opat", line->deeper, "Search deeper"));
   hidden(app.add_flag("--Fnonhomo_split", line->uneven_splits, "Uneven splits of subgraphs"));
   hidden(app.add_option("--precision_mode", line->precision_mode, "must_keep_origin_dtype"));

@@ -1,6 +1,7 @@
 #include "cli/tune_screen.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <cmath>
@@ -22,6 +23,32 @@ std::string phase_text(JobProgress::Phase phase) {
     case JobProgress::Phase::whole_model: return "the whole model";
   }
   return "";
+}
+
+// Why no gain of the model is claimed, and what could be done.
+std::string without_gain(const TuningOutcome& outcome) {
+  const TunedCounts& counts = outcome.counts;
+  if (outcome.unproven_model) {
+    const Gain& seen = *outcome.unproven_model;
+    return fmt::format(
+        "{} proven faster and kept; the whole model's gain is too small to be proven here: {:.3f} "
+        "times as fast, between {:.3f} and {:.3f}",
+        count_text(static_cast<int64_t>(outcome.operators.size()), "operator"),
+        seen.before_ns / seen.after_ns, seen.speedup_low, seen.speedup_high);
+  }
+  if (outcome.taken_back > 0) {
+    return fmt::format(
+        "{} proven faster, but the whole model was not seen to be: nothing was kept; more time "
+        "(--budget) or a quieter machine may show it",
+        count_text(static_cast<int64_t>(outcome.taken_back), "operator"));
+  }
+  if (counts.total() > 0 && counts.total() == counts.reserved) {
+    return "nothing was improved: all operators are in the bank (REPEAT_TUNE=True tunes them "
+           "again)";
+  }
+  if (outcome.tried == 0) return "nothing was improved: the time ended before anything was tried";
+  return "nothing was improved: no policy was proven faster than those that stand; "
+         "--tune_optimization_level=O1 looks further";
 }
 
 std::string percent_text(double speed_up) { return fmt::format("{:.1f} %", 100 * (speed_up - 1)); }
@@ -72,29 +99,34 @@ void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::p
     fmt::print("  failed: {}: its default kernel did not pass\n", printable(name));
   }
   const TunedCounts& counts = outcome.counts;
-  fmt::print("{}: {} added, {} updated, {} reserved, {} not improved\n",
+  fmt::print("{}: {} added, {} updated, {} reserved, {} not improved; {} tried in {:.0f} s\n",
              count_text(counts.total(), "operator"), counts.add, counts.update, counts.reserved,
-             counts.unsatisfied);
+             counts.unsatisfied, count_text(static_cast<int64_t>(outcome.tried), "candidate"),
+             outcome.seconds);
   fmt::print("result  {}\nmodel   {}\n", result.string(), model_.string());
   if (outcome.model) {
     const Gain& model = *outcome.model;
     fmt::print("{} process finished. Performance improved by {}\n", outcome.name,
                improvement_text(model.before_ns, model.after_ns));
   } else if (outcome.failed_operators.empty()) {
-    fmt::print("{}: nothing was improved: {}\n", outcome.name,
-               counts.total() == counts.reserved && counts.total() > 0
-                   ? "all operators are in the bank (REPEAT_TUNE=True tunes them again)"
-                   : "no policy was proven faster than those that stand");
+    fmt::print("{}: {}\n", outcome.name, without_gain(outcome));
   }
   if (outcome.state == TuningOutcome::State::successful) fmt::print("Aoe process finished\n");
 }
 
 void TuneScreen::interrupted() {
   progress_.reset();
+  std::string shapes;
+  for (const auto& [name, shape] : options_.input_shapes) {
+    shapes += fmt::format("{}{}:{}", shapes.empty() ? "" : ";", name, fmt::join(shape, ","));
+  }
   fmt::print(stderr,
              "aoe: interrupted; what was measured is kept. To go on:\n  aoe --model={} "
-             "--job_type=2 --reload={}\n",
-             options_.model.string(), folder_.string());
+             "--job_type=2 --aicore_num={}{}{} --reload={}\n",
+             options_.model.string(), options_.threads,
+             shapes.empty() ? "" : fmt::format(" --input_shape=\"{}\"", shapes),
+             options_.output.empty() ? "" : fmt::format(" --output={}", options_.output.string()),
+             folder_.string());
 }
 
 EndOnSignal::EndOnSignal() {

@@ -131,6 +131,16 @@ class LoopEmitter {
     return far;
   }
 
+  // Whether a load runs through a matrix without gaps, of a size that the next one may wait beside
+  // it in the second-level cache.
+  bool is_near_matrix(const Expr& load) const {
+    const auto vector = static_cast<size_t>(policy_.vector_axis);
+    const auto block = static_cast<size_t>(policy_.block_axis);
+    const int64_t elements = loop_.extents[vector] * loop_.extents[block];
+    return points_.stride_along(load, vector, loop_.extents) == loop_.extents[block] &&
+           elements * info(load.dtype()).bytes <= device_.caches[1].bytes / 4;
+  }
+
   bool transposes() const { return policy_.block == policy_.lanes && policy_.lanes > 1; }
 
   void block_loops(std::vector<AxisAt>& at, const std::function<void(int)>& inside) {
@@ -541,7 +551,8 @@ class LoopEmitter {
       for (int vector = 0; vector < body.vectors; ++vector) {
         const Point& first = points[static_cast<size_t>(vector)];
         if (first.valid != first.lanes) continue;
-        const auto turned = points_.transposed(e, first, vector_axis, block_axis);
+        const auto turned = points_.transposed(e, first, vector_axis, block_axis,
+                                               is_near_matrix(e) ? &loop_.extents : nullptr);
         for (int block = 0; block < body.blocks; ++block) {
           points[static_cast<size_t>(block * body.vectors + vector)].known[{&*e, nullptr}] =
               turned[static_cast<size_t>(block)];

@@ -435,25 +435,54 @@ std::optional<std::vector<llvm::Value*>> PointEmitter::interleaved(const std::ve
   return result;
 }
 
+// Processors follow memory that is read in a row by themselves, but not lines that lie apart, and
+// hardly both at once. What the next matrix needs is therefore asked for in the order in which it
+// lies there, however this one is read: as much for each block as the block has.
+llvm::Value* PointEmitter::next_matrix(const Expr& load, Point point, size_t vector_axis,
+                                       size_t block_axis, const Shape& extents) {
+  const auto id = static_cast<size_t>(load->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  const auto position = [&](size_t axis) -> llvm::Value* {
+    const AxisAt at = std::exchange(point.at[axis], {});
+    llvm::Value* offset = function_.index(at.offset);
+    return at.base == nullptr ? offset : ir_.CreateAdd(at.base, offset);
+  };
+  llvm::Value* blocks = ir_.CreateMul(position(block_axis), function_.index(extents[vector_axis]));
+  llvm::Value* vectors = ir_.CreateMul(position(vector_axis), function_.index(point.lanes));
+  llvm::Value* matrix = pointer(buffer, id, *linear(load->operands[0], point));
+  const int64_t size = extents[vector_axis] * extents[block_axis];
+  return function_.element(matrix,
+                           ir_.CreateAdd(ir_.CreateAdd(blocks, vectors), function_.index(size)),
+                           info(buffer.dtype).bytes);
+}
+
 std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point,
-                                                   size_t vector_axis, size_t block_axis) {
+                                                   size_t vector_axis, size_t block_axis,
+                                                   const Shape* extents) {
   const auto id = static_cast<size_t>(load->id);
   const NestBuffer& buffer = nest_.buffers[id];
   const int lanes = point.lanes;
+  const int64_t bytes = info(buffer.dtype).bytes;
   const int64_t first = point.at[vector_axis].offset;
+  llvm::Value* next =
+      extents == nullptr ? nullptr : next_matrix(load, point, vector_axis, block_axis, *extents);
   point.at[vector_axis].lanes = false;
   point.at[block_axis].lanes = true;
-  // Lines that lie apart are not what processors fetch by themselves.
-  constexpr int64_t kLinesAhead = 64;
+  constexpr int64_t kRowsAhead = 64;
   const int64_t ahead =
-      kLinesAhead * affine(load->operands[0], point.at.size())->coefficients[vector_axis];
+      kRowsAhead * affine(load->operands[0], point.at.size())->coefficients[vector_axis];
+  constexpr int64_t kLine = 64;
   std::vector<llvm::Value*> rows;
   for (int i = 0; i < lanes; ++i) {
     point.at[vector_axis].offset = first + i;
     const Linear at = *linear(load->operands[0], point);
     llvm::Value* from = pointer(buffer, id, at);
     access(id, [&] { rows.push_back(elements_.load(buffer.dtype, from, lanes)); });
-    function_.prefetch(function_.element(from, ahead, info(buffer.dtype).bytes));
+    if (next == nullptr) {
+      function_.prefetch(function_.element(from, ahead, bytes));
+    } else if (i * lanes * bytes % kLine == 0) {
+      function_.prefetch(function_.element(next, i * lanes, bytes));
+    }
   }
   for (int width = 1; width < lanes; width *= 2) {
     std::vector<int> low(static_cast<size_t>(lanes));

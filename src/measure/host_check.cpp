@@ -130,9 +130,12 @@ std::vector<std::string> host_notes(const HostFigures& figures) {
   }
   const double factor = margin_factor(figures);
   if (factor > 1) {
-    notes.push_back(fmt::format(
-        "the same work differs from itself by {:.1f} %: only gains above {:.1f} % are believed",
-        (figures.noise_floor - 1) * 100, kMargin * factor * 100));
+    notes.push_back(fmt::format("{}: only gains above {:.1f} % are believed",
+                                (figures.noise_floor - 1) / kMargin < factor
+                                    ? "this may disturb measurements"
+                                    : fmt::format("the same work differs from itself by {:.1f} %",
+                                                  (figures.noise_floor - 1) * 100),
+                                kMargin * factor * 100));
   }
   return notes;
 }

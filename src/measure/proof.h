@@ -27,6 +27,8 @@ struct ProofOptions {
   double margin = kMargin;
   // After so many, what is not proven is rejected.
   size_t most_blocks = 24;
+  // No decision before the last block: for an interval, not for a proof.
+  bool to_the_end = false;
 };
 
 enum class ProofDecision : uint8_t { go_on, accepted, rejected };

@@ -9,6 +9,12 @@ namespace {
 
 using Policies = std::vector<size_t>;
 
+// Every policy was proven in its place already. Together they may gain less than can be proven of a
+// whole model in a reasonable time: that is no reason to take them back, a loss is.
+bool carries_over(const Proof& proof) {
+  return proof.decision == ProofDecision::accepted || proof.speed_up.median > 1;
+}
+
 // The search from its start, as far as trials answer it. The first question without an answer is
 // the next one.
 class Halving {
@@ -16,20 +22,20 @@ class Halving {
   Halving(std::span<const WholeTrial> trials, size_t most_trials)
       : trials_(trials), most_trials_(most_trials) {}
 
-  // The best part of these that is proven; none if there is none.
-  const WholeTrial* proven_part(const Policies& policies) {
+  // The best part of these that carries over; none if there is none.
+  const WholeTrial* carried_part(const Policies& policies) {
     if (policies.empty()) return nullptr;
     const WholeTrial* const whole = trial_of(policies);
-    if (whole == nullptr || whole->proof.decision == ProofDecision::accepted) return whole;
+    if (whole == nullptr || carries_over(whole->proof)) return whole;
     if (policies.size() == 1) return nullptr;
     const auto middle = policies.begin() + static_cast<ptrdiff_t>(policies.size() / 2);
-    const WholeTrial* const first = proven_part({policies.begin(), middle});
-    const WholeTrial* const second = proven_part({middle, policies.end()});
+    const WholeTrial* const first = carried_part({policies.begin(), middle});
+    const WholeTrial* const second = carried_part({middle, policies.end()});
     if (first == nullptr || second == nullptr) return first == nullptr ? second : first;
     Policies both = first->policies;
     both.insert(both.end(), second->policies.begin(), second->policies.end());
     const WholeTrial* const together = both == policies ? nullptr : trial_of(both);
-    if (together != nullptr && together->proof.decision == ProofDecision::accepted) return together;
+    if (together != nullptr && carries_over(together->proof)) return together;
     return first->proof.speed_up.median < second->proof.speed_up.median ? second : first;
   }
 
@@ -56,9 +62,9 @@ WholeStep next_whole(size_t count, std::span<const WholeTrial> trials, size_t mo
   Policies all(count);
   std::iota(all.begin(), all.end(), 0);
   Halving halving(trials, most_trials);
-  const WholeTrial* const proven = halving.proven_part(all);
+  const WholeTrial* const carried = halving.carried_part(all);
   if (halving.next()) return {false, *halving.next()};
-  return {true, proven == nullptr ? Policies() : proven->policies};
+  return {true, carried == nullptr ? Policies() : carried->policies};
 }
 
 }  // namespace aoe

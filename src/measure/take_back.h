@@ -9,8 +9,8 @@
 namespace aoe {
 
 // What of a model's accepted policies carries over to the whole model: all of them together are
-// compared with the default, and if they are not proven faster, halves are, and halves of those.
-// What is in no part that is proven is taken back.
+// compared with the default, and if they are neither proven nor seen to be faster, halves are, and
+// halves of those. What is in no part that is faster is taken back.
 
 // Some of the policies, by number and in order, against the default in whole passes.
 struct WholeTrial {

@@ -25,6 +25,12 @@ struct Loss {
 
 }  // namespace
 
+std::string name_of(const OpenWorkload& workload) {
+  std::string name;
+  for (const auto& node : workload.nodes) name += node.name.empty() ? node.type : node.name;
+  return name;
+}
+
 class Worker::Client {
  public:
   Client(WorkerTarget target, WorkerOptions options)

@@ -55,6 +55,9 @@ struct OpenWorkload {
   double own_ns = 0;        // what its uses took together in the fastest of a few passes
 };
 
+// What a user knows it by: its nodes' names, or their types where they have none.
+std::string name_of(const OpenWorkload& workload);
+
 // A candidate is a policy for one workload. Its number is this worker's and stays the same when
 // the process is replaced. 0 stands for what each workload ran by when it was opened: whoever
 // reports on it compiles its policy first, as any other's, because only that checks it.

@@ -19,10 +19,6 @@
 namespace aoe {
 namespace {
 
-// What a task is thought to take where it converts from one layout to another, in what its cost
-// says: costs err by so much, and a conversion that gains less is more likely a loss.
-constexpr double kConversion = 1.25;
-
 // The layouts of a value that are looked at, by option. Not all have blocks.
 std::vector<Layout> layouts_of(const Shape& shape) {
   std::vector<Layout> layouts{channels_first(shape.size()), channels_last(shape.size())};
@@ -33,14 +29,6 @@ std::vector<Layout> layouts_of(const Shape& shape) {
     break;
   }
   return layouts;
-}
-
-// A plane of one point lies the same way wherever its channels are, and so does nothing at all.
-bool can_lie_otherwise(const ValueType& type) {
-  const auto& shape = type.shape;
-  if (!shape || shape->size() < 3) return false;
-  const int64_t count = element_count(*shape);
-  return count != 0 && count != (*shape)[0] * (*shape)[1];
 }
 
 bool contracts(const Stage& stage) { return contraction_of(stage).has_value(); }
@@ -77,10 +65,9 @@ bool has_windows(const Stage& stage) {
 class LayoutChoice {
  public:
   LayoutChoice(Plan& plan, const Graph& graph, const TaskCost& cost)
-      : plan_(plan), graph_(graph), cost_(cost), fixed_(graph.values.size()) {}
+      : plan_(plan), graph_(graph), cost_(cost), fixed_(seen_by_others(plan, graph)) {}
 
   void choose() {
-    fix_what_others_see();
     spread();
     if (variables_.empty()) return;
     std::vector<int> options;
@@ -126,25 +113,6 @@ class LayoutChoice {
   }
 
   static bool is_workload(const PlanStep& step) { return step.kind == PlanStep::Kind::workload; }
-
-  void fix(const std::vector<int>& values) {
-    for (const int id : values) {
-      if (id >= 0) fixed_[static_cast<size_t>(id)] = true;
-    }
-  }
-
-  void fix_what_others_see() {
-    fix(graph_.inputs);
-    fix(graph_.outputs);
-    for (size_t id = 0; id < graph_.values.size(); ++id) {
-      if (graph_.values[id].is_constant()) fixed_[id] = true;
-    }
-    for (const PlanStep& step : plan_.steps) {
-      if (is_workload(step)) continue;
-      fix(values_read(step, graph_));
-      fix(values_made(step, graph_));
-    }
-  }
 
   // From what convolutions and windows take and make on to what is computed of it and with it:
   // elsewhere channels mean nothing.
@@ -246,7 +214,26 @@ class LayoutChoice {
       chosen[static_cast<size_t>(variables[i])] = options[i];
     }
     const auto moved = with_options(task, chosen);
-    return moved ? cost_(*moved) * (converts(task, chosen) ? kConversion : 1) : INFINITY;
+    if (!moved) return INFINITY;
+    return cost_(*moved) + (converts(task, chosen) ? least_copy(task) : 0);
+  }
+
+  // Costs err, and a conversion that gains little is more likely a loss: whoever converts is
+  // thought to take as much longer as a copy of the smallest of its values takes.
+  double least_copy(const Task& task) const {
+    double least = INFINITY;
+    for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
+      for (const int id : *values) {
+        if (id < 0 || graph_.value(id).is_constant() || !can_lie_otherwise(graph_.value(id).type)) {
+          continue;
+        }
+        const TensorType type = graph_.value(id).type.tensor();
+        const auto copy =
+            with_layout(copying_task(type, 0, 1), 1, channels_last(type.shape.size()));
+        if (copy) least = std::min(least, cost_(*copy));
+      }
+    }
+    return std::isfinite(least) ? least : 0;
   }
 
   // Whether values of a task lie differently that could lie alike, those that stay as they are
@@ -276,6 +263,38 @@ class LayoutChoice {
 };
 
 }  // namespace
+
+bool can_lie_otherwise(const ValueType& type) {
+  const auto& shape = type.shape;
+  if (!shape || shape->size() < 3) return false;
+  const int64_t count = element_count(*shape);
+  return count != 0 && count != (*shape)[0] * (*shape)[1];
+}
+
+bool convolves(const Task& task) {
+  return std::any_of(task.workload.stages.begin(), task.workload.stages.end(),
+                     [&](const Stage& stage) { return convolves(task.workload, stage); });
+}
+
+std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph) {
+  std::vector<bool> seen(graph.values.size());
+  const auto add = [&](const std::vector<int>& values) {
+    for (const int id : values) {
+      if (id >= 0) seen[static_cast<size_t>(id)] = true;
+    }
+  };
+  add(graph.inputs);
+  add(graph.outputs);
+  for (size_t id = 0; id < graph.values.size(); ++id) {
+    if (graph.values[id].is_constant()) seen[id] = true;
+  }
+  for (const PlanStep& step : plan.steps) {
+    if (step.kind == PlanStep::Kind::workload) continue;
+    add(values_read(step, graph));
+    add(values_made(step, graph));
+  }
+  return seen;
+}
 
 void choose_layouts(Plan& plan, const Graph& graph, const TaskCost& cost) {
   LayoutChoice(plan, graph, cost).choose();

@@ -4,11 +4,13 @@
 
 namespace aoe {
 
-Plan plan_of(const Graph& graph, const std::optional<Device>& device) {
+Plan plan_of(Graph& graph, const std::optional<Device>& device) {
   Plan plan = lower_nodes(graph);
   if (device) {
     fuse(plan, graph);
+    const std::vector<Conversion> conversions = offer_conversions(plan, graph);
     choose_layouts(plan, graph, estimated_cost(*device));
+    drop_conversions(plan, conversions);
   }
   note_last_uses(plan, graph);
   if (device) find_homes(plan, graph);

@@ -67,8 +67,9 @@ struct Plan {
 };
 
 // The passes, one after the other. On a device workloads run as kernels, which are fused and work
-// on plain memory; without one, each on values of its own.
-Plan plan_of(const Graph& graph, const std::optional<Device>& device);
+// on plain memory; without one, each on values of its own. Adds values to the graph where what
+// callers see is converted for the steps inside.
+Plan plan_of(Graph& graph, const std::optional<Device>& device);
 
 // A step for every node.
 Plan lower_nodes(const Graph& graph);
@@ -77,6 +78,28 @@ void fuse(Plan& plan, const Graph& graph);
 // Decides how the values between steps lie in memory, and rewrites their tasks, so that all tasks
 // together take the least time. What callers, host kernels and late nodes see stays as it is.
 void choose_layouts(Plan& plan, const Graph& graph, const TaskCost& cost);
+
+// A value that a caller, a host kernel or a late node sees, and one that lies inside as suits the
+// steps there: a step copies one to the other.
+struct Conversion {
+  int seen;
+  int own;
+};
+// Convolutions take and make values of their own instead of those that others see, so that there is
+// a choice.
+std::vector<Conversion> offer_conversions(Plan& plan, Graph& graph);
+// Those of which the choice has made no use.
+void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions);
+
+// Whether a value can lie in memory in more than one way: a plane of one point lies the same way
+// wherever its channels are, and so does nothing at all.
+bool can_lie_otherwise(const ValueType& type);
+// Whether a weight's products would be laid out along what is not the weight's.
+bool convolves(const Task& task);
+// By value: whether it stays as it is, because a caller, a host kernel or a late node takes or
+// gives it, or because it is constant.
+std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph);
+
 void note_last_uses(Plan& plan, const Graph& graph);
 // Finds a place for every value: in the caller's memory, as a part of another value that is there
 // anyway, or in the arena.

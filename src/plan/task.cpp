@@ -112,6 +112,23 @@ void drop_unused_values(Workload& workload) {
   for (Stage& stage : workload.stages) renumber(stage, to);
 }
 
+Task copying_task(const TensorType& type, int from, int to) {
+  Task task{.inputs = {from}, .outputs = {to}};
+  std::vector<Expr> axes;
+  Stage stage;
+  for (size_t i = 0; i < type.shape.size(); ++i) {
+    axes.push_back(Expr::axis(static_cast<int64_t>(i)));
+    stage.axes.push_back(type.shape[i]);
+  }
+  task.workload.values = {{type}, {type}};
+  task.workload.inputs = {0};
+  task.workload.outputs = {1};
+  stage.outputs = {1};
+  stage.results = {Expr::load(0, type.dtype, std::move(axes))};
+  task.workload.stages = {std::move(stage)};
+  return task;
+}
+
 bool is_elementwise(const Task& task) {
   return task.outputs.size() == 1 && task.workload.outputs.size() == 1 &&
          !task.workload.stages.empty() &&

@@ -19,6 +19,9 @@ Task task_of(Lowered lowered, const Node& node);
 // Says of the workload's inputs that are constants of the graph that they are weights.
 void note_weights(Task& task, const Graph& graph);
 
+// Copies one value of the graph to another.
+Task copying_task(const TensorType& type, int from, int to);
+
 // Whether every element of a task's results depends on single elements of its inputs only, so that
 // it can be written into another such task at no cost.
 bool is_elementwise(const Task& task);

@@ -199,7 +199,8 @@ double nest_cycles(const Nest& nest, const Device& device) {
   return std::max(cycles, moving_cycles(bytes, device)) + kCallCycles;
 }
 
-// Columns that are not read as they lie are copied: vectors of them where they are contiguous.
+// Columns that are not read as they lie are copied: vectors of them where they lie side by side, or
+// a few apart.
 double packing_cycles(const Schedule& schedule, const ProductItem& item, const Device& device) {
   if (item.shape.right != Side::packed) return 0;
   const Stage& stage = schedule.workload.stages[item.stage];
@@ -208,11 +209,15 @@ double packing_cycles(const Schedule& schedule, const ProductItem& item, const D
       static_cast<double>(item.shape.outer * item.shape.depth * item.shape.columns);
   const int lanes = std::max(1, device.vector_bytes / info(item.shape.dtype).bytes);
   constexpr double kCopied = 3;   // a load, a store, a turn
+  constexpr double kParted = 2;   // for each vector more of which a part is kept
   constexpr double kElement = 2;  // one by one
   const auto walk = walk_of(schedule.workload, stage, c, c.right);
-  const bool contiguous = walk && !walk->columns.empty() && walk->columns.back().stride == 1 &&
-                          walk->columns.back().extent >= lanes / 2;
-  return elements * (contiguous ? kCopied / lanes : kElement);
+  if (!walk || walk->columns.empty() || walk->columns.back().extent < lanes / 2) {
+    return elements * kElement;
+  }
+  const int64_t stride = walk->columns.back().stride;
+  if (stride < 1 || stride > 4) return elements * kElement;
+  return elements * (kCopied + kParted * static_cast<double>(stride - 1)) / lanes;
 }
 
 double product_item_cycles(const Schedule& schedule, const ProductItem& item,

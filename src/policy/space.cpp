@@ -18,6 +18,22 @@ std::string_view name(Place place) {
   return place == Place::root ? "root" : place == Place::rows ? "rows" : "anywhere";
 }
 
+// What the decisions about an item that has next to no work still count for.
+constexpr double kLeastWeight = 0.05;
+
+double points_of(const Item& item) {
+  if (const auto* product = std::get_if<ProductItem>(&item)) {
+    const ProductShape& s = product->shape;
+    return static_cast<double>(s.outer * s.rows) * static_cast<double>(s.columns) *
+           static_cast<double>(s.depth);
+  }
+  double points = 0;
+  for (const Loop& loop : std::get<Nest>(item).loops) {
+    points += static_cast<double>(element_count(loop.extents));
+  }
+  return points;
+}
+
 // Sizes of blocks worth trying: all, its halves, and what the policies at hand have.
 std::vector<int64_t> block_sizes(int64_t all, int64_t unit, std::initializer_list<int64_t> more) {
   constexpr int64_t kSmallest = 8;
@@ -43,13 +59,18 @@ class Space::Walk {
 
   Policy go() {
     threads();
+    structural_ = true;
     structure();
+    structural_ = false;
     const Schedule& schedule = space_.schedule(policy_.structure);
     const Policy standard = default_policy(schedule, policy_.structure, space_.device_);
+    double all_points = 0;
+    for (const Item& item : schedule.items) all_points += points_of(item);
     // Items of another structure are other items: the default is where these start from.
     const bool same = policy_.structure == from_.structure;
     for (size_t i = 0; i < schedule.items.size(); ++i) {
       place_ = fmt::format("item {}: ", i + 1);
+      weight_ = std::max(kLeastWeight, points_of(schedule.items[i]) / all_points);
       const ItemPolicy& from = same ? from_.items[i] : standard.items[i];
       if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
         policy_.items.emplace_back(
@@ -77,7 +98,7 @@ class Space::Walk {
     }
     const size_t chosen = choose_(count_++, options.size(), nearest);
     if (seen_ != nullptr) {
-      Decision decision{place_ + std::string(name), {}, chosen};
+      Decision decision{place_ + std::string(name), {}, chosen, structural_, weight_};
       for (const T& option : options) decision.options.push_back(text(option));
       seen_->push_back(std::move(decision));
     }
@@ -255,6 +276,8 @@ class Space::Walk {
   const Chooser& choose_;
   std::vector<Decision>* seen_;
   std::string place_;
+  bool structural_ = false;
+  double weight_ = 1;
   size_t count_ = 0;
   Policy policy_;
 };
@@ -289,6 +312,21 @@ Policy Space::sample(Random& random) const {
         return std::uniform_int_distribution<size_t>(0, count - 1)(random);
       },
       nullptr);
+}
+
+std::vector<Policy> Space::other_structures() const {
+  std::vector<Policy> found;
+  const std::vector<Decision> chain = decisions(standard_);
+  for (size_t d = 0; d < chain.size(); ++d) {
+    for (size_t option = 0; option < chain[d].options.size() && chain[d].structural; ++option) {
+      Policy other = with(standard_, d, option);
+      const bool known = std::any_of(found.begin(), found.end(), [&](const Policy& one) {
+        return one.structure == other.structure;
+      });
+      if (other.structure != standard_.structure && !known) found.push_back(std::move(other));
+    }
+  }
+  return found;
 }
 
 std::vector<Decision> Space::decisions(const Policy& policy) const {
@@ -327,7 +365,10 @@ Policy Space::mutate(const Policy& policy, Random& random) const {
   const auto below = [&](size_t count) {
     return std::uniform_int_distribution<size_t>(0, count - 1)(random);
   };
-  const size_t decision = below(chain.size());
+  std::vector<double> weights;
+  for (const Decision& one : chain) weights.push_back(one.weight);
+  const size_t decision =
+      std::discrete_distribution<size_t>(weights.begin(), weights.end())(random);
   const size_t other = below(chain[decision].options.size() - 1);
   return with(policy, decision, other + (other >= chain[decision].chosen ? 1 : 0));
 }
@@ -361,6 +402,57 @@ Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const 
   }
   // What the parents' parts do not allow together becomes the nearest that is allowed.
   return walk(child, [](size_t, size_t, size_t wanted) { return wanted; }, nullptr);
+}
+
+namespace {
+
+// The decisions about a nest of one workload, for the like nest of another: axes count from the
+// last one, since vectors lie along that.
+bool fit(NestPolicy& policy, const Nest& there, const Nest& here) {
+  if (there.loops.size() != here.loops.size()) return false;
+  for (size_t i = 0; i < here.loops.size(); ++i) {
+    const int shift = static_cast<int>(here.loops[i].extents.size()) -
+                      static_cast<int>(there.loops[i].extents.size());
+    for (int* axis : {&policy.loops[i].vector_axis, &policy.loops[i].block_axis}) {
+      if (*axis >= 0) *axis = std::max(0, *axis + shift);
+    }
+  }
+  return true;
+}
+
+// What is whole there is whole here.
+void fit(ProductPolicy& policy, const ProductShape& there, const ProductShape& here) {
+  if (policy.depth == there.depth) policy.depth = here.depth;
+  if (policy.columns == there.columns) policy.columns = here.columns;
+}
+
+}  // namespace
+
+std::optional<Policy> Space::adapted(const Policy& policy, const Workload& of) const {
+  if (of.stages.size() != workload_->stages.size()) return std::nullopt;
+  if (fault_of(policy.structure, *workload_)) return std::nullopt;
+  const Schedule there = schedule_of(of, policy.structure);
+  const Schedule& here = schedule(policy.structure);
+  if (there.items.size() != here.items.size()) return std::nullopt;
+  Policy from = policy;
+  for (size_t i = 0; i < here.items.size(); ++i) {
+    if (there.items[i].index() != here.items[i].index()) return std::nullopt;
+    if (const auto* nest = std::get_if<Nest>(&here.items[i])) {
+      const bool fits =
+          fit(std::get<NestPolicy>(from.items[i]), std::get<Nest>(there.items[i]), *nest);
+      if (!fits) return std::nullopt;
+    } else {
+      fit(std::get<ProductPolicy>(from.items[i]), std::get<ProductItem>(there.items[i]).shape,
+          std::get<ProductItem>(here.items[i]).shape);
+    }
+  }
+  from.structure.stages.resize(workload_->stages.size());
+  return walk(from, [](size_t, size_t, size_t wanted) { return wanted; }, nullptr);
+}
+
+bool Space::has_products() const {
+  return std::any_of(fates_.begin(), fates_.end(),
+                     [](const Schedule::Fate& fate) { return fate.product; });
 }
 
 double Space::size() const {

@@ -118,9 +118,9 @@ std::string result_text(const TuningOutcome& outcome) {
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-ResultFile::ResultFile(const fs::path& folder, SystemTime started)
-    : file_(folder /
-            fmt::format("aoe_result_opat_{}_pid{}.json", timestamp_text(started), getpid())) {}
+ResultFile::ResultFile(const fs::path& folder, SystemTime started, bool auto_tune)
+    : file_(folder / fmt::format("{}_{}_pid{}.json", auto_tune ? "tune_result" : "aoe_result_opat",
+                                 timestamp_text(started), getpid())) {}
 
 void ResultFile::write(const TuningOutcome& outcome) const {
   try {

@@ -18,8 +18,9 @@ std::string result_text(const TuningOutcome& outcome);
 // or the machine.
 class ResultFile {
  public:
-  // aoe_result_opat_${timestamp}_pid${pid}.json in the folder, which must be there.
-  ResultFile(const std::filesystem::path& folder, SystemTime started);
+  // aoe_result_opat_${timestamp}_pid${pid}.json in the folder, which must be there; AutoTune's is
+  // called tune_result_…
+  ResultFile(const std::filesystem::path& folder, SystemTime started, bool auto_tune = false);
 
   void write(const TuningOutcome& outcome) const;
   const std::filesystem::path& file() const { return file_; }

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "policy/space.h"
+#include "search/memory.h"
 
 namespace aoe {
 
@@ -13,7 +13,7 @@ class Searcher {
  public:
   virtual ~Searcher() = default;
 
-  // Policies that it has not proposed before, the most promising first: as many as asked for, or
+  // Policies that were not proposed before, the most promising first: as many as asked for, or
   // fewer when it knows no more. What it proposes may be told of later than the next is asked for.
   virtual std::vector<Policy> propose(size_t count) = 0;
 
@@ -22,7 +22,36 @@ class Searcher {
   virtual void learn(const Policy& policy, double share) = 0;
 };
 
-// Random policies first, then the neighbours of the best one, and of what is found there.
-std::unique_ptr<Searcher> plain_search(std::shared_ptr<const Space> space, uint64_t seed);
+// One way to propose; what was learnt is in the memory.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual std::vector<Policy> propose(size_t count, SearchMemory& memory) = 0;
+};
+
+// Uniformly, decision by decision: what others are compared with.
+std::unique_ptr<Strategy> random_search(uint64_t seed);
+// The neighbours of the best policy, those first that the ranker expects most of, and of what is
+// found there.
+std::unique_ptr<Strategy> descent(uint64_t seed);
+// A population that the ranker breeds: for cube operators.
+std::unique_ptr<Strategy> genetic_search(uint64_t seed);
+// Monte-Carlo tree search over the chain of decisions, with rollouts that the ranker scores: for
+// vector operators.
+std::unique_ptr<Strategy> tree_search(uint64_t seed);
+
+struct SearchPlan {
+  // Tried first: what a bank has for other shapes of the operator, the most promising first.
+  std::vector<Policy> seeds;
+  std::unique_ptr<Strategy> first;
+  // After so many proposals of the first comes the last, if there is one.
+  std::unique_ptr<Strategy> last;
+  size_t first_samples = 0;
+};
+// What suits the workload: by its kind genetic or tree search, and in the last quarter of the
+// samples it may take, descent.
+SearchPlan plan_for(const Space& space, size_t samples, uint64_t seed);
+
+std::unique_ptr<Searcher> search(std::shared_ptr<SearchMemory> memory, SearchPlan plan);
 
 }  // namespace aoe

@@ -6,12 +6,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/error.h"
 #include "expr/parse.h"
-#include "measure/block.h"
 #include "measure/proof.h"
 #include "measure/race.h"
 #include "measure/take_back.h"
 #include "policy/policy_text.h"
+#include "policy/validate.h"
 #include "search/searcher.h"
 #include "tune/trials.h"
 
@@ -25,8 +26,9 @@ constexpr size_t kMostOfOne = 4;
 // Of a model's time: what takes less cannot change it by as much as can be proven.
 constexpr double kLeastShare = 0.002;
 constexpr size_t kFinalists = 3;
-// The search leaves time for race, confirmation and the whole model.
+// The search leaves time for race and confirmation, and these for the whole model.
 constexpr double kSearchShare = 0.5;
+constexpr double kConfirmedShare = 0.8;
 
 double infinite() { return std::numeric_limits<double>::infinity(); }
 
@@ -48,6 +50,7 @@ class Job {
     confirm();
     whole_model();
     result_.elapsed_s = elapsed_s_;
+    result_.tried = timed_;
     return std::move(result_);
   }
 
@@ -72,25 +75,38 @@ class Job {
     listener_.opened(opened_);
     elapsed_s_ = opened_.elapsed_s;
     const std::vector<bool> chosen = options_.chosen(opened_.workloads);
+    const std::vector<Relative> known = options_.known();
     for (size_t i = 0; i < opened_.workloads.size(); ++i) {
       const OpenWorkload& one = opened_.workloads[i];
-      const double share = one.own_ns / pass_ns();
+      const double share = one.own_ns / pass_ns(opened_);
       if (!chosen[i] || share < kLeastShare) continue;
       TunedWorkload tuned;
       tuned.workload = static_cast<int>(i);
       tuned.share = share;
       tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
-      tuned.searcher = plain_search(std::make_shared<const Space>(tuned.parsed, device_),
-                                    options_.seed * 1000003 + i);
+      const auto space = std::make_shared<const Space>(tuned.parsed, device_);
+      if (!(space->has_products() ? options_.kinds.cube : options_.kinds.vector)) continue;
+      SearchPlan plan = plan_for(*space, options_.samples, options_.seed * 1000003 + i);
+      plan.seeds = seeds(*space, relatives_of(one.text, known));
+      tuned.searcher = aoe::search(std::make_shared<SearchMemory>(space, ranker_), std::move(plan));
       tuned_.push_back(std::move(tuned));
     }
   }
 
-  // What the workloads of one pass take together, as they were opened.
-  double pass_ns() const {
-    double total = 0;
-    for (const OpenWorkload& one : opened_.workloads) total += one.own_ns;
-    return std::max(total, 1.0);
+  // What is known for other shapes, as it fits here; what does not is of no use.
+  static std::vector<Policy> seeds(const Space& space, const std::vector<Relative>& relatives) {
+    std::vector<Policy> policies;
+    for (const Relative& one : relatives) {
+      try {
+        const Workload other = parse_workload(one.workload);
+        const Policy theirs = parse_policy(one.policy, other);
+        if (validate(theirs, other, space.device())) continue;
+        if (auto own = space.adapted(theirs, other)) policies.push_back(std::move(*own));
+      } catch (const Error&) {
+        continue;
+      }
+    }
+    return policies;
   }
 
   const OpenWorkload& workload(int number) const {
@@ -124,7 +140,7 @@ class Job {
     elapsed_s_ = done.elapsed_s;
     return done;
   }
-  bool out_of_time() const { return elapsed_s_ >= options_.budget_s; }
+  bool out_of_time(double share = 1) const { return elapsed_s_ >= share * options_.budget_s; }
 
   void tell(JobProgress::Phase phase, double share) {
     JobProgress progress{phase, share, elapsed_s_, timed_};
@@ -171,9 +187,7 @@ class Job {
   void search() {
     const size_t all = options_.samples * tuned_.size();
     std::vector<Candidate> ready;  // compiled and right
-    const auto more = [&] {
-      return proposed_ < all && elapsed_s_ < kSearchShare * options_.budget_s;
-    };
+    const auto more = [&] { return proposed_ < all && !out_of_time(kSearchShare); };
     for (;;) {
       const std::vector<Candidate> next = more() ? propose() : std::vector<Candidate>{};
       proposed_ += next.size();
@@ -246,7 +260,7 @@ class Job {
       }
     }
     Races races(workloads(), entrants, random_);
-    while (!races.over() && !out_of_time()) {
+    while (!races.over() && !out_of_time(kConfirmedShare)) {
       races.add(asked({{}, races.next()}).measured);
       tell(JobProgress::Phase::racing, kSearchShare + 0.1 * races.share());
     }
@@ -266,10 +280,10 @@ class Job {
     }
     std::vector<std::vector<size_t>> groups;
     for (size_t i = 0; i < winners.size(); ++i) groups.push_back({i});
-    Proofs confirmation(workloads(), winners, groups, false, block_pairs(),
+    Proofs confirmation(workloads(), winners, groups, false, block_pairs(opened_),
                         {.margin = opened_.margin}, random_);
     std::vector<bool> told(winners.size());
-    while (!confirmation.over() && !out_of_time()) {
+    while (!confirmation.over() && !out_of_time(kConfirmedShare)) {
       confirmation.add(asked({{}, confirmation.next()}).measured);
       for (size_t i = 0; i < winners.size(); ++i) {
         const Proof& proof = confirmation.proof(i);
@@ -298,13 +312,6 @@ class Job {
   }
   double uses(int number) const { return static_cast<double>(workload(number).uses); }
 
-  // So many that a block takes as long as one alone would, but enough for a middle one.
-  size_t block_pairs() const {
-    const BlockOptions block;
-    return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns())),
-                              block.fewest_pairs, 64);
-  }
-
   // What does not carry over to the whole model is taken back.
   void whole_model() {
     // Large gains first, as next_whole wants them.
@@ -320,6 +327,7 @@ class Job {
       if (step.done || out_of_time()) {
         if (!gains.empty()) result_.before_ns = gains.back().before_ns;
         if (step.done) keep(step.policies, trials, gains);
+        else result_.taken_back = accepted_.size();
         return;
       }
       std::vector<Proposal> together;
@@ -328,8 +336,9 @@ class Job {
       }
       std::vector<size_t> all(together.size());
       std::iota(all.begin(), all.end(), 0);
-      Proofs comparison(workloads(), together, {all}, true, block_pairs(),
-                        {.margin = opened_.margin}, random_);
+      // What a host feigns was held against each of them already.
+      Proofs comparison(workloads(), together, {all}, true, block_pairs(opened_), {.margin = 0},
+                        random_);
       while (!comparison.over() && !out_of_time()) {
         comparison.add(asked({{}, comparison.next()}).measured);
         tell(JobProgress::Phase::whole_model, kSearchShare + 0.35 + 0.15 * comparison.share());
@@ -347,9 +356,11 @@ class Job {
   void keep(const std::vector<size_t>& kept, const std::vector<WholeTrial>& trials,
             const std::vector<Gain>& gains) {
     for (const size_t i : kept) result_.accepted.push_back(accepted_[i]);
+    result_.taken_back = accepted_.size() - kept.size();
     for (size_t i = 0; i < trials.size(); ++i) {
       if (trials[i].policies != kept) continue;
-      result_.gain = gains[i];
+      const bool proven = trials[i].proof.decision == ProofDecision::accepted;
+      (proven ? result_.gain : result_.unproven_gain) = gains[i];
       result_.before_ns = gains[i].before_ns;
     }
   }
@@ -359,6 +370,7 @@ class Job {
   const JobOptions& options_;
   const JobListener& listener_;
   Random random_;
+  const std::shared_ptr<Ranker> ranker_ = std::make_shared<Ranker>();  // of all workloads
   Opened opened_;
   std::vector<TunedWorkload> tuned_;
   double elapsed_s_ = 0;

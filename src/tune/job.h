@@ -9,6 +9,8 @@
 #include "bank/gain.h"
 #include "device/device.h"
 #include "tune/machine.h"
+#include "tune/options.h"
+#include "tune/relatives.h"
 
 namespace aoe {
 
@@ -17,10 +19,13 @@ struct JobOptions {
   // Candidates that are timed, for each workload at the mean: those that take most of the model's
   // time have more.
   size_t samples = 32;
+  TunedKinds kinds;
   double budget_s = std::numeric_limits<double>::infinity();
   // Which of the workloads are to be tuned.
   std::function<std::vector<bool>(const std::vector<OpenWorkload>&)> chosen =
       [](const std::vector<OpenWorkload>& all) { return std::vector<bool>(all.size(), true); };
+  // Policies that are known for workloads of any shapes, to begin with.
+  std::function<std::vector<Relative>()> known = [] { return std::vector<Relative>(); };
 };
 
 // A policy that was proven better than the one its workload had.
@@ -34,7 +39,10 @@ struct JobResult {
   std::vector<Accepted> accepted;  // and carried over to the whole model
   std::vector<int> failed;         // workloads whose standing policy did not pass
   double before_ns = 0;            // of the whole model, as it was opened; 0: not measured
-  std::optional<Gain> gain;        // of the whole model, if anything was accepted
+  size_t taken_back = 0;           // proven in their place, but not carried over
+  size_t tried = 0;                // candidates that were timed
+  // Of the whole model, if anything was accepted: proven, or seen but too small to be proven.
+  std::optional<Gain> gain, unproven_gain;
   double elapsed_s = 0;
 };
 

@@ -15,6 +15,14 @@ enum class Effort : uint8_t { normal, high };
 // "O2" and "O1": the vendor's names, whose order is the vendor's.
 std::string_view name(Effort effort);
 
+// Which operators are tuned: those with contractions, and all others.
+struct TunedKinds {
+  bool cube = true;
+  bool vector = true;
+
+  bool operator==(const TunedKinds&) const = default;
+};
+
 // What is said on the error stream: everything up to this.
 enum class LogLevel : uint8_t { null, error, warning, info, debug };
 
@@ -28,8 +36,9 @@ struct TuneOptions {
                                                 // last one of this model
   std::optional<double> budget_s;
   Effort effort = Effort::normal;
-  bool deeper = false;  // --Fdeeper_opat
-  int threads = 0;      // at run time; 0: all cores this process may use
+  bool deeper = false;                  // --Fdeeper_opat
+  std::optional<TunedKinds> auto_tune;  // --auto_tune_mode; nothing: all, and not as AutoTune
+  int threads = 0;                      // at run time; 0: all cores this process may use
   bool progress_bar = true;
   LogLevel log = LogLevel::warning;
 

@@ -35,6 +35,9 @@ struct TuningOutcome {
   double seconds = 0;                           // that it took; known at its end
   std::optional<double> baseline_ns = {};       // of the whole model, before
   std::optional<Gain> model = {};               // known at its end, if it is proven
+  std::optional<Gain> unproven_model = {};      // seen, but too small to be proven
+  size_t taken_back = 0;                        // operators whose gain the whole model did not have
+  size_t tried = 0;                             // candidates that were timed
   std::vector<OperatorOutcome> operators = {};  // whose policies were added or updated
   TunedCounts counts = {};
   std::vector<std::string> failed_operators = {};

@@ -73,6 +73,18 @@ int number_within(const std::string& text, int low, int high, const std::string&
   return number;
 }
 
+TunedKinds parse_auto_tune_mode(const std::string& text) {
+  if (text == "NO_TUNE") return {false, false};
+  if (text == "GA") return {true, false};
+  if (text == "RL") return {false, true};
+  require(
+      text == "RL,GA" || text == "GA,RL",
+      "--auto_tune_mode is '{}'; NO_TUNE, RL (vector operators), GA (cube operators) or RL,GA is "
+      "expected",
+      text);
+  return {true, true};
+}
+
 double parse_budget(const std::string& text) {
   double number = 0;
   const char* const last = text.data() + text.size();

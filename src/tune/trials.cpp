@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "measure/block.h"
 #include "measure/screen.h"
 
 namespace aoe {
@@ -181,6 +182,18 @@ std::optional<size_t> Races::winner(int workload) const {
     }
   }
   return std::nullopt;
+}
+
+double pass_ns(const Opened& opened) {
+  double total = 0;
+  for (const OpenWorkload& one : opened.workloads) total += one.own_ns;
+  return std::max(total, 1.0);
+}
+
+size_t block_pairs(const Opened& opened) {
+  const BlockOptions block;
+  return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns(opened))),
+                            block.fewest_pairs, 64);
 }
 
 Proofs::Proofs(size_t workloads, std::vector<Proposal> candidates,

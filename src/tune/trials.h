@@ -16,6 +16,13 @@ namespace aoe {
 // runs by a candidate of its own, so that all of them are compared at once; each has its own random
 // order, so that what one does to another's caches falls on both sides alike.
 
+// What the workloads of one pass take together, as they were opened.
+double pass_ns(const Opened& opened);
+
+// Of passes in a block: so many that it takes as long as one of a workload alone would, but enough
+// for a middle one.
+size_t block_pairs(const Opened& opened);
+
 // A first look at candidates, each beside the policy that stands.
 class Screening {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -24,12 +25,6 @@ namespace {
 
 using Json = nlohmann::json;
 using SystemClock = std::chrono::system_clock;
-
-std::string name_of(const OpenWorkload& workload) {
-  std::string name;
-  for (const auto& node : workload.nodes) name += node.name.empty() ? node.type : node.name;
-  return name;
-}
 
 std::vector<std::string> types_of(const OpenWorkload& workload) {
   std::vector<std::string> types;
@@ -65,6 +60,12 @@ class Tuning {
 
   TuningOutcome run() {
     begin();
+    if (std::filesystem::exists(space_.finished())) {
+      notice(
+          fmt::format("the job in '{}' is finished: this is what it came to; start a new one to "
+                      "search further",
+                      space_.folder.string()));
+    }
     listener_.begun(space_.folder);
     JournaledMachine machine(journal_, [&] {
       WorkerMachineOptions workers;
@@ -95,7 +96,9 @@ class Tuning {
   void begin() {
     const std::string model = fmt::format("{:016x}", checksum(mapped(options_.model).bytes));
     const Json job = Json::parse(journal_.ask("job", [&] {
-      const std::map<Effort, size_t> samples{{Effort::normal, 24}, {Effort::high, 96}};
+      // In the gym (docs/tuning.md) 48 leave little of what can be gained.
+      const std::map<Effort, size_t> samples{{Effort::normal, 48}, {Effort::high, 128}};
+      const TunedKinds kinds = options_.auto_tune.value_or(TunedKinds{});
       std::random_device device;
       return Json{{"id", fmt::format("{:08x}{:08x}", device(), device())},
                   {"version", AOE_VERSION},
@@ -107,6 +110,8 @@ class Tuning {
                   {"input_shapes", options_.input_shapes},
                   {"effort", name(options_.effort)},
                   {"samples", samples.at(options_.effort) * (options_.deeper ? 4 : 1)},
+                  {"cube", kinds.cube},
+                  {"vector", kinds.vector},
                   {"budget_s", options_.budget_s ? Json(*options_.budget_s) : Json()},
                   {"repeat_tune", options_.repeat_tune}}
           .dump();
@@ -117,19 +122,24 @@ class Tuning {
     require(job.at("version") == AOE_VERSION,
             "--reload: the job in '{}' was begun by version {}, this is {}: start a new one",
             space_.folder.string(), job.at("version").get<std::string>(), AOE_VERSION);
-    require(job.at("threads") == options_.threads &&
-                job.at("input_shapes") == Json(options_.input_shapes),
-            "--reload: the job in '{}' is for {} threads and other shapes than are asked for: give "
-            "the options that it was begun with",
-            space_.folder.string(), job.at("threads").get<int>());
+    require(job.at("threads") == options_.threads,
+            "--reload: the job in '{}' is for other threads than {}: --aicore_num={} was asked for",
+            space_.folder.string(), options_.threads, job.at("threads").get<int>());
+    require(
+        job.at("input_shapes") == Json(options_.input_shapes),
+        "--reload: the job in '{}' is for other shapes: give the --input_shape that it was begun "
+        "with",
+        space_.folder.string());
     id_ = job.at("id");
     effort_ = job.at("effort");
     began_ = SystemTime(std::chrono::seconds(job.at("began_s").get<int64_t>()));
     repeat_tune_ = job.at("repeat_tune");
     job_.seed = stable_hash(id_);
     job_.samples = job.at("samples");
+    job_.kinds = {job.at("cube"), job.at("vector")};
     if (!job.at("budget_s").is_null()) job_.budget_s = job.at("budget_s");
     job_.chosen = [this](const std::vector<OpenWorkload>& all) { return chosen(all); };
+    job_.known = [this] { return known(); };
     outcome_.name = options_.model.stem().string();
     listener_.changed(outcome_);
   }
@@ -155,6 +165,22 @@ class Tuning {
     }
     outcome_.has_operators = !all.empty();
     return chosen;
+  }
+
+  // What the bank has for this target, asked once, too.
+  std::vector<Relative> known() {
+    const Json found = Json::parse(journal_.ask("known policies", [&] {
+      const Bank bank = Bank::for_writing(options_.banks.custom, target_.soc_version);
+      Json list = Json::array();
+      for (const StoredEntry& one : bank.entries()) {
+        const bool counts = one.state == StoredEntry::State::good && one.entry.target == target_;
+        if (counts) list.push_back({one.entry.workload, one.entry.policy});
+      }
+      return list.dump();
+    }));
+    std::vector<Relative> known;
+    for (const Json& one : found) known.push_back({one.at(0), one.at(1)});
+    return known;
   }
 
   OperatorOutcome outcome_of(const Accepted& accepted) const {
@@ -191,11 +217,15 @@ class Tuning {
     }
     if (result.before_ns > 0) outcome_.baseline_ns = result.before_ns;
     outcome_.model = result.gain;
+    outcome_.unproven_model = result.unproven_gain;
+    outcome_.taken_back = result.taken_back;
+    outcome_.tried = result.tried;
     outcome_.seconds = result.elapsed_s;
     write_model();
     outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful
                                                        : TuningOutcome::State::failed;
     listener_.changed(outcome_);
+    std::ofstream(space_.finished()).close();
   }
 
   // False if another job has written something else meanwhile.

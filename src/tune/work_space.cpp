@@ -29,7 +29,7 @@ WorkSpace new_work_space(const TuneOptions& options, SystemTime now) {
   const fs::path folder =
       parent_of(options) / (options.model.stem().string() + "_" + timestamp_text(now));
   make(folder);
-  return {fs::absolute(folder)};
+  return {fs::absolute(folder).lexically_normal()};
 }
 
 WorkSpace work_space_to_reload(const TuneOptions& options) {
@@ -40,23 +40,26 @@ WorkSpace work_space_to_reload(const TuneOptions& options) {
     return named;
   }
   const std::string begin = options.model.stem().string() + "_";
+  const size_t length = begin.size() + timestamp_text({}).size();
   std::vector<fs::path> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(parent_of(options), error)) {
-    const bool same = entry.path().filename().string().starts_with(begin);
-    if (same && fs::exists(entry.path() / "journal.db")) found.push_back(entry.path());
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(begin) || name.size() != length) continue;
+    if (fs::exists(entry.path() / "journal.db")) found.push_back(entry.path());
   }
   require(!found.empty(), "--reload: there is no job of '{}' in '{}' to go on with",
           options.model.filename().string(), parent_of(options).string());
   // The time is at the end of the name.
-  const auto time = [](const fs::path& path) {
-    const std::string name = path.filename().string();
-    return name.substr(name.size() - std::min(name.size(), timestamp_text({}).size()));
-  };
-  return {
-      fs::absolute(*std::max_element(found.begin(), found.end(), [&](const auto& a, const auto& b) {
-        return time(a) < time(b);
-      }))};
+  std::sort(found.begin(), found.end());
+  const auto last = std::find_if(found.rbegin(), found.rend(), [](const fs::path& folder) {
+    return !fs::exists(WorkSpace{folder}.finished());
+  });
+  require(last != found.rend(),
+          "--reload: all jobs of '{}' in '{}' are finished; start a new one, or name the folder of "
+          "one to see again what it came to",
+          options.model.filename().string(), parent_of(options).string());
+  return {fs::absolute(*last).lexically_normal()};
 }
 
 }  // namespace aoe

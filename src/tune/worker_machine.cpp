@@ -88,6 +88,7 @@ class WorkerMachine : public Machine {
   }
   std::unique_ptr<Worker> started(const std::vector<int>& cpus) const {
     WorkerOptions options;
+    options.refuse_spills = options_.refuse_spills;
     options.cpus = cpus;
     return std::make_unique<Worker>(options_.target, options);
   }

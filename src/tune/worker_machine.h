@@ -9,6 +9,8 @@ namespace aoe {
 struct WorkerMachineOptions {
   WorkerTarget target;
   int compile_jobs = 1;  // at once
+  // Candidates whose inner loops spill more than those that stand.
+  bool refuse_spills = true;
   // Asked between requests; an Interrupted is thrown once it says so.
   std::function<bool()> stopped = [] { return false; };
 };

@@ -10,6 +10,7 @@
 #include "policy/policy_text.h"
 #include "policy/schedule.h"
 #include "tests/cpp/temporary_folder.h"
+#include "tune/claims.h"
 #include "tune/journaled_machine.h"
 
 namespace aoe {
@@ -164,6 +165,101 @@ TEST(Job, TunesWhatIsChosenOnly) {
   const JobResult result = tune_operators(machine, host_device(), options);
   ASSERT_EQ(result.accepted.size(), 1u);
   EXPECT_EQ(result.accepted[0].workload, 1);
+}
+
+TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
+  FakeMachine machine({});
+  const Opened opened = machine.open();
+  // What the defaults take now, as a part of what stands.
+  std::vector<double> truths;
+  for (size_t i = 0; i < opened.workloads.size(); ++i) {
+    truths.push_back(machine.factor({static_cast<int>(i), opened.workloads[i].policy}));
+  }
+  ASSERT_NE(truths[0], truths[1]);
+  const auto claims_of = [&](double low, double high) {
+    std::vector<Found> entries(2);
+    for (size_t i = 0; i < 2; ++i) {
+      entries[i].entry.emplace();
+      entries[i].entry->gain.speedup_low = low * truths[i];
+      entries[i].entry->gain.speedup_high = high * truths[i];
+    }
+    return measured_claims(machine, opened, entries, host_device(), [](double) {});
+  };
+  for (const Claim& claim : claims_of(0.95, 1.05)) {
+    const double truth = truths[static_cast<size_t>(claim.workload)];
+    EXPECT_TRUE(claim.is_covered());
+    EXPECT_LE(claim.now.low, truth);
+    EXPECT_GE(claim.now.high, truth);
+    EXPECT_NEAR(claim.now.median, truth, 0.01);
+    EXPECT_EQ(claim.is_slower(), truth < 0.99);
+  }
+  for (const Claim& claim : claims_of(1.05, 1.2)) EXPECT_FALSE(claim.is_covered());
+  EXPECT_TRUE(measured_claims(machine, opened, std::vector<Found>(2), host_device(), [](double) {
+              }).empty());
+}
+
+TEST(Job, TunesTheKindsOfOperatorsThatAreAskedFor) {
+  for (const bool cube : {true, false}) {
+    FakeMachine machine({});
+    const JobResult result =
+        tune_operators(machine, host_device(), {.kinds = {.cube = cube, .vector = !cube}});
+    ASSERT_EQ(result.accepted.size(), 1u);
+    EXPECT_EQ(result.accepted[0].workload, cube ? 1 : 0);  // a product, and a sum
+  }
+  FakeMachine machine({});
+  const JobResult none =
+      tune_operators(machine, host_device(), {.kinds = {.cube = false, .vector = false}});
+  EXPECT_TRUE(none.accepted.empty());
+}
+
+// Notes what is compiled, in order.
+class NotingMachine : public FakeMachine {
+ public:
+  NotingMachine() : FakeMachine({}) {}
+  Done work(const Work& work) override {
+    for (const Proposal& one : work.compile) compiled.push_back(one);
+    return FakeMachine::work(work);
+  }
+  std::vector<Proposal> compiled;
+};
+
+TEST(Job, BeginsWithWhatIsKnownOfOtherShapes) {
+  const char* const other =
+      "in %0 f32[32,128]\nweight %1 f32[128,64]\n%2 f32[32,64] = sum(r:128) %0[a, r] * %1[r, b]\n"
+      "out %2\n";
+  NotingMachine machine;
+  JobOptions options{.samples = 4, .kinds = {.vector = false}};
+  options.known = [&] {
+    return std::vector<Relative>{
+        {other, "stage 0 loops\nloops outer=0 [b:4x2 a/3]\n"},
+        {other, "not a policy"},
+        {"in %0 f32[8]\n%1 f32[8] = exp(%0[a])\nout %1\n", "loops outer=0 [a:4]\n"}};
+  };
+  tune_operators(machine, host_device(), options);
+  ASSERT_GE(machine.compiled.size(), 2u);  // the first is the default
+  // As it is, but for vectors as wide as this machine has them.
+  EXPECT_TRUE(machine.compiled[1].policy.starts_with("stage 0 loops\nloops outer=0 [b:"));
+  EXPECT_TRUE(machine.compiled[1].policy.ends_with("x2 a/3]\n"));
+}
+
+TEST(Relatives, AreOfTheSameOperatorAndTheNearestFirst) {
+  const auto sum = [](int rows, int columns) {
+    return fmt::format(
+        "in %0 f32[{0},{1}]\n%1 f32[{0}] = sum(r:{1}) %0[a, r] -> $0 / {1}\nout %1\n", rows,
+        columns);
+  };
+  EXPECT_EQ(operator_text(sum(8, 100)), operator_text(sum(31, 7)));
+  EXPECT_NE(operator_text(sum(8, 100)), operator_text("in %0 f32[8]\n%1 f32[8] = %0[a]\nout %1\n"));
+  // Names and types have digits of their own.
+  EXPECT_NE(operator_text("in %0 f32[8]\nout %0\n"), operator_text("in %0 f64[8]\nout %0\n"));
+  EXPECT_NE(operator_text("out %0\n"), operator_text("out %1\n"));
+  const std::vector<Relative> known{{sum(64, 64), "a"}, {sum(8, 90), "b"},  {sum(8, 100), "itself"},
+                                    {"out\n", "c"},     {sum(8, 200), "d"}, {sum(1000, 1), "e"}};
+  const std::vector<Relative> found = relatives_of(sum(8, 100), known);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].policy, "b");
+  EXPECT_EQ(found[1].policy, "d");
+  EXPECT_EQ(found[2].policy, "a");
 }
 
 // A machine that stops after some requests: the job is then gone on with from its journal.

@@ -119,7 +119,7 @@ OnnxBuilder of_every_kind() {
 }
 
 TEST(Plans, PrintAsStepsWithTheirValues) {
-  const Graph graph = simplified(of_every_kind());
+  Graph graph = simplified(of_every_kind());
   EXPECT_EQ(to_string(plan_of(graph, Device{}), graph),
             "Conv 'Conv_sums', Mul 'Mul_squares', Relu 'Relu_y': 60670c8ca600f8b5\n"
             "  in %x float32[1, 1, 4] input 0\n"
@@ -142,7 +142,7 @@ TEST(Plans, FreeAValueAfterItsLastUse) {
   b.node("Add", {"a", "c"}, {"d"});
   b.node("Softmax", {"d"}, {"y"});
   b.output("y");
-  const Graph graph = simplified(b);
+  Graph graph = simplified(b);
   std::vector<std::vector<std::string>> freed;
   for (const PlanStep& step : plan_of(graph, {}).steps) {
     freed.emplace_back();
@@ -162,7 +162,7 @@ TEST(Plans, KeepWhatOthersUse) {
   b.node("Exp", {"v"}, {"z"});
   b.output("y");
   b.output("z");
-  const Graph graph = simplified(b);
+  Graph graph = simplified(b);
   std::vector<std::vector<int>> nodes;
   for (const PlanStep& step : plan_of(graph, Device{}).steps) nodes.push_back(step.nodes);
   EXPECT_EQ(nodes, (std::vector<std::vector<int>>{{0}, {1, 2}, {3}}));

@@ -48,6 +48,18 @@ TEST(SettingsTest, WhatIsWrongInItIsNamed) {
   }
 }
 
+TEST(SettingsTest, AutoTunesModesSayWhatIsTuned) {
+  EXPECT_EQ(parse_auto_tune_mode("NO_TUNE"), (TunedKinds{false, false}));
+  EXPECT_EQ(parse_auto_tune_mode("GA"), (TunedKinds{.cube = true, .vector = false}));
+  EXPECT_EQ(parse_auto_tune_mode("RL"), (TunedKinds{.cube = false, .vector = true}));
+  EXPECT_EQ(parse_auto_tune_mode("RL,GA"), (TunedKinds{}));
+  EXPECT_EQ(parse_auto_tune_mode("GA,RL"), (TunedKinds{}));
+  for (const char* wrong : {"", "ga", "GA,GA", "RL GA"}) {
+    EXPECT_NE(message_of([&] { parse_auto_tune_mode(wrong); }).find("--auto_tune_mode"),
+              std::string::npos);
+  }
+}
+
 TEST(SettingsTest, TheFileIsReadAndTheEnvironmentWins) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "aoe" / "aoe.ini").string();

@@ -239,7 +239,7 @@ def test_checks(bank, tuned):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("bank",), "check, ls or show is expected"),
+        (("bank",), "check, ls, show or measure is expected"),
         (("bank", "lss"), "did you mean 'ls'"),
         (("bank", "ls", "--jason"), "did you mean '--json'"),
         (("bank", "ls", "--bank", "/nowhere.db"), "there is no bank '/nowhere.db'"),
@@ -264,3 +264,30 @@ def test_a_bank_that_may_only_be_read(bank, relu):
         assert "1 of 1 workload" in succeeds("run", relu, "--threads", 1)
     finally:
         bank.parent.chmod(0o755)
+
+
+# --- measuring again ------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(0.01, 100.0, "holds"), (1000.0, 2000.0, "differs")]
+)
+def test_claims_are_measured_again(relu, place, tuned, low, high, verdict):
+    claim = tuned | {"speedup_low": low, "speedup_high": high}
+    bank_files.write(place, SOC_VERSION, [claim])
+    (found,) = json.loads(succeeds("bank", "measure", relu, "--threads", 1, "--json"))
+    assert found["name"] == "only"
+    assert (found["claimed_low"], found["claimed_high"]) == (low, high)
+    assert found["verdict"] == verdict
+    assert 0.1 < found["now_low"] <= found["now"] <= found["now_high"] < 10
+
+
+@pytest.mark.usefixtures("device")
+def test_there_must_be_something_to_measure(relu, bank):
+    said = fails("bank", "measure", relu, "--threads", 2)
+    assert "has no policy for this model on 2 threads; it has some on 1 thread (--threads 1)" in said
+
+
+def test_without_a_bank_there_is_nothing_to_measure(relu, place):
+    assert "there is no bank" in fails("bank", "measure", relu)

@@ -50,6 +50,7 @@ BAD = {
     "output in no file": ((*JOB, "--output=banks/"), "'banks/' names a folder"),
     "output to a device": ((*JOB, "--output=/dev/null"), "not a regular file"),
     "itself": ((*JOB, "--output=there/affine.om"), "there is no folder 'there'"),
+    "mode": ((*JOB, "--auto_tune_mode=AG"), "NO_TUNE, RL (vector operators), GA (cube operators)"),
     "with a command": ((*JOB, "run", "affine.onnx"), "excludes"),
 } | {
     option: ((*JOB, f"{option}=1"), f"{option}: ")
@@ -60,7 +61,6 @@ BAD = {
         "--dynamic_batch_size",
         "--dynamic_image_size",
         "--dynamic_dims",
-        "--auto_tune_mode",
         "--out_nodes",
         "--output_type",
         "--tune_ops_file",
@@ -125,6 +125,13 @@ def test_a_job_begins_its_result_file_and_its_bank(folder):
     assert opat["OPAT"]["opat_tuning_result"] in ("tune tuning incomplete", "tuning successful")
     (bank,) = (folder / "banks").glob("*/op.db")
     assert "is sound" in succeeds("bank", "check", "--bank", bank)
+
+
+def test_no_tune_tunes_nothing_and_names_its_result_as_autotune_does(folder):
+    aoe(*JOB, "--auto_tune_mode=NO_TUNE", cwd=folder)
+    assert not list(folder.glob("aoe_result_*"))
+    (result,) = folder.glob("tune_result_*.json")
+    assert re.fullmatch(r"tune_result_\d{8}_\d{9}_pid\d+\.json", result.name)
 
 
 def test_help_fits_one_screen_and_begins_with_three_examples():

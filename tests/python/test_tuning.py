@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -89,8 +90,8 @@ def test_a_killed_job_is_gone_on_with(model, tmp_path):
 
 
 def test_an_interrupted_job_says_how_to_go_on(model, tmp_path):
-    job = Job(tmp_path, model, budget="60s")
-    process = job.start(reload=False)
+    job = Job(tmp_path, model, budget="6s")
+    process = job.start("--output=tuned", reload=False)
     deadline = time.monotonic() + 60
     while not job.begun() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -98,8 +99,19 @@ def test_an_interrupted_job_says_how_to_go_on(model, tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130, error.decode()
-    assert "--reload=" in error.decode()
     assert job.state() == INCOMPLETE
+    # What it says is what one can do, and then there is nothing left to go on with.
+    (said,) = [line for line in error.decode().splitlines() if line.startswith("  aoe ")]
+    again = [str(BINARY), *shlex.split(said)[1:], "--progress_bar=off"]
+    done = subprocess.run(again, cwd=tmp_path, env=job.environment, capture_output=True, check=True)
+    assert done.stdout.decode().splitlines()[-1] == "Aoe process finished"
+    assert (tmp_path / "tuned.om").exists()
+    last = [argument for argument in again if not argument.startswith("--reload")]
+    done = subprocess.run(
+        [*last, "--reload"], cwd=tmp_path, env=job.environment, capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert "are finished; start a new one" in done.stderr.decode()
 
 
 def test_every_fault_costs_one_candidate(model, tmp_path):

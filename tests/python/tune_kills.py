@@ -37,11 +37,14 @@ class Job:
         self.bank.mkdir()
         self.environment = os.environ | {"TUNE_BANK_PATH": str(self.bank)} | environment
 
-    def start(self, *, reload: bool) -> subprocess.Popen[bytes]:
+    def start(self, *options: str, reload: bool) -> subprocess.Popen[bytes]:
         command = [str(BINARY), f"--model={self.model}", "--job_type=2", "--aicore_num=1"]
-        command += ["--log=error", "--progress_bar=off", f"--budget={self.budget}"]
+        command += ["--log=error", "--progress_bar=off", f"--budget={self.budget}", *options]
+        if reload:
+            (folder,) = self.folder.glob("aoe_workspace/*")
+            command.append(f"--reload={folder}")
         return subprocess.Popen(
-            [*command, "--reload"] if reload else command,
+            command,
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,

@@ -1,0 +1,40 @@
+#include <algorithm>
+
+#include "search/searcher.h"
+
+namespace aoe {
+namespace {
+
+class Descent : public Strategy {
+ public:
+  explicit Descent(uint64_t seed) : random_(seed) {}
+
+  std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
+    std::vector<Policy> policies;
+    // Around the best; when all of that was tried, around the next best.
+    for (size_t from = 0; from < memory.seen().size() && policies.size() < count; ++from) {
+      std::vector<Policy> around = memory.space().neighbours(memory.seen()[from].policy);
+      std::erase_if(around, [&](const Policy& policy) { return memory.is_claimed(policy); });
+      std::shuffle(around.begin(), around.end(), random_);
+      const std::vector<double> expected = memory.expected(around);
+      std::vector<size_t> order(around.size());
+      for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::stable_sort(order.begin(), order.end(),
+                       [&](size_t a, size_t b) { return expected[a] < expected[b]; });
+      for (const size_t i : order) {
+        if (policies.size() == count) break;
+        if (memory.claim(around[i])) policies.push_back(std::move(around[i]));
+      }
+    }
+    return policies;
+  }
+
+ private:
+  Random random_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> descent(uint64_t seed) { return std::make_unique<Descent>(seed); }
+
+}  // namespace aoe

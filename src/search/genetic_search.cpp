@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "search/searcher.h"
+
+namespace aoe {
+namespace {
+
+constexpr size_t kParents = 12;  // of one structure
+constexpr size_t kChildren = 64;
+constexpr int kGenerations = 3;
+// One in so many proposals goes to the structure that deserves a further look most.
+constexpr size_t kExplored = 3;
+// How much a structure that was seldom tried counts beside the best that was found in others, in
+// halvings.
+constexpr double kOptimism = 0.3;
+// One in so many children is a policy of its structure with many decisions changed at random.
+constexpr size_t kFresh = 4;
+constexpr double kFreshChange = 0.5;
+
+struct Child {
+  Policy policy;
+  double expected = 0;  // as the ranker says, or the logarithm of what was measured
+};
+
+bool is_better(const Child& a, const Child& b) { return a.expected < b.expected; }
+
+// Policies with one structure: only these can be crossed.
+struct Species {
+  Policy first;                // its default
+  std::vector<Child> parents;  // measured, the best first
+  size_t tried = 0;
+};
+
+class GeneticSearch : public Strategy {
+ public:
+  explicit GeneticSearch(uint64_t seed) : random_(seed) {}
+
+  std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
+    if (species_.empty()) begin(memory.space());
+    learn(memory);
+    std::vector<Policy> policies;
+    // The defaults of all structures come before anything is bred.
+    for (Species& one : species_) {
+      if (policies.size() < count && memory.claim(one.first)) policies.push_back(one.first);
+    }
+    if (policies.size() == count) return policies;
+    std::vector<std::vector<Child>> children;
+    for (const Species& one : species_) children.push_back(bred(one, memory));
+    while (policies.size() < count) {
+      const bool explores = ++proposed_ % kExplored == 0;
+      const auto chosen = explores ? most_deserving(children) : most_promising(children);
+      if (!chosen) break;
+      const Child child = children[*chosen].front();
+      children[*chosen].erase(children[*chosen].begin());
+      if (!memory.claim(child.policy)) continue;
+      ++species_[*chosen].tried;
+      policies.push_back(child.policy);
+    }
+    return policies;
+  }
+
+ private:
+  void begin(const Space& space) {
+    species_.push_back({space.standard(), {}, 0});
+    for (Policy& other : space.other_structures()) species_.push_back({std::move(other), {}, 0});
+  }
+
+  void learn(const SearchMemory& memory) {
+    for (Species& one : species_) {
+      one.parents.clear();
+      for (const auto& [policy, share] : memory.seen()) {
+        if (one.parents.size() == kParents) break;
+        if (policy.structure == one.first.structure) {
+          one.parents.push_back({policy, std::log2(share)});
+        }
+      }
+      one.tried = std::max(one.tried, one.parents.size());
+    }
+  }
+
+  size_t below(size_t count) {
+    return std::uniform_int_distribution<size_t>(0, count - 1)(random_);
+  }
+
+  // Children that were not proposed yet, after some generations under the ranker's eyes, the most
+  // promising first.
+  std::vector<Child> bred(const Species& species, const SearchMemory& memory) {
+    std::vector<Child> population = species.parents;
+    if (population.empty()) population.push_back({species.first, 0});
+    std::vector<Child> fresh;
+    for (int generation = 0; generation < kGenerations; ++generation) {
+      std::vector<Policy> children;
+      for (size_t i = 0; i < kChildren; ++i) {
+        Policy policy = child(memory.space(), species.first, population);
+        const bool known = policy.structure != species.first.structure ||
+                           std::any_of(fresh.begin(), fresh.end(),
+                                       [&](const Child& one) { return one.policy == policy; }) ||
+                           memory.is_claimed(policy);
+        if (!known) children.push_back(std::move(policy));
+      }
+      const std::vector<double> expected = memory.expected(children);
+      for (size_t i = 0; i < children.size(); ++i) fresh.push_back({children[i], expected[i]});
+      std::stable_sort(fresh.begin(), fresh.end(), is_better);
+      // The next generation comes from the measured ones and from what should be better.
+      population = species.parents;
+      for (size_t i = 0; i < std::min(fresh.size(), kParents); ++i) population.push_back(fresh[i]);
+      if (population.empty()) return fresh;
+      std::stable_sort(population.begin(), population.end(), is_better);
+    }
+    return fresh;
+  }
+
+  Policy child(const Space& space, const Policy& first, const std::vector<Child>& population) {
+    // Of two the better, so that the best are parents more often.
+    const auto parent = [&]() -> const Policy& {
+      return population[std::min(below(population.size()), below(population.size()))].policy;
+    };
+    if (below(kFresh) == 0) return scattered(space, below(2) == 0 ? first : parent());
+    Policy policy = space.crossover(parent(), parent(), random_);
+    for (size_t changes = below(3); changes > 0; --changes) policy = space.mutate(policy, random_);
+    return policy;
+  }
+
+  Policy scattered(const Space& space, const Policy& from) {
+    const std::vector<Decision> chain = space.decisions(from);
+    const auto items = std::count_if(chain.begin(), chain.end(),
+                                     [](const Decision& one) { return one.structural; });
+    return space.chosen(from, [&](size_t d, size_t count, size_t wanted) {
+      const bool stays = d < static_cast<size_t>(items) ||
+                         std::uniform_real_distribution<double>(0, 1)(random_) > kFreshChange;
+      return stays ? wanted : below(count);
+    });
+  }
+
+  static std::optional<size_t> most_promising(const std::vector<std::vector<Child>>& children) {
+    std::optional<size_t> best;
+    for (size_t i = 0; i < children.size(); ++i) {
+      if (children[i].empty()) continue;
+      if (!best || is_better(children[i].front(), children[*best].front())) best = i;
+    }
+    return best;
+  }
+
+  std::optional<size_t> most_deserving(const std::vector<std::vector<Child>>& children) const {
+    size_t all = 1;
+    for (const Species& one : species_) all += one.tried;
+    std::optional<size_t> best;
+    double best_value = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < children.size(); ++i) {
+      if (children[i].empty()) continue;
+      const Species& one = species_[i];
+      const double known = one.parents.empty() ? 1 : one.parents[0].expected;
+      const double value =
+          known - kOptimism * std::sqrt(std::log(static_cast<double>(all)) /
+                                        static_cast<double>(std::max<size_t>(one.tried, 1)));
+      if (value < best_value) {
+        best_value = value;
+        best = i;
+      }
+    }
+    return best;
+  }
+
+  Random random_;
+  std::vector<Species> species_;
+  size_t proposed_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> genetic_search(uint64_t seed) {
+  return std::make_unique<GeneticSearch>(seed);
+}
+
+}  // namespace aoe

@@ -1,0 +1,47 @@
+#include "search/memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/policy_text.h"
+#include "search/features.h"
+
+namespace aoe {
+
+SearchMemory::SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker)
+    : space_(std::move(space)), ranker_(std::move(ranker)) {
+  claim(space_->standard());
+  learn(space_->standard(), 1);
+}
+
+std::string SearchMemory::text_of(const Policy& policy) const {
+  return to_string(policy, space_->schedule(policy.structure));
+}
+
+std::vector<float> SearchMemory::features(const Policy& policy) const {
+  return features_of(space_->schedule(policy.structure), policy, space_->device());
+}
+
+bool SearchMemory::claim(const Policy& policy) { return claimed_.insert(text_of(policy)).second; }
+
+bool SearchMemory::is_claimed(const Policy& policy) const {
+  return claimed_.contains(text_of(policy));
+}
+
+void SearchMemory::learn(const Policy& policy, double share) {
+  ranker_->add(features(policy), share);
+  if (!std::isfinite(share)) return;
+  const auto at =
+      std::upper_bound(seen_.begin(), seen_.end(), share,
+                       [](double value, const Seen& seen) { return value < seen.share; });
+  seen_.insert(at, {policy, share});
+}
+
+std::vector<double> SearchMemory::expected(const std::vector<Policy>& policies) const {
+  std::vector<std::vector<float>> rows;
+  rows.reserve(policies.size());
+  for (const Policy& policy : policies) rows.push_back(features(policy));
+  return ranker_->expected(rows);
+}
+
+}  // namespace aoe

@@ -1,0 +1,79 @@
+#include "search/searcher.h"
+
+namespace aoe {
+namespace {
+
+// So many policies in a row that were proposed before, and the space counts as seen.
+constexpr int kMostRepeats = 256;
+
+class Planned : public Searcher {
+ public:
+  Planned(std::shared_ptr<SearchMemory> memory, SearchPlan plan)
+      : memory_(std::move(memory)), plan_(std::move(plan)) {}
+
+  std::vector<Policy> propose(size_t count) override {
+    std::vector<Policy> policies;
+    for (Policy& seed : plan_.seeds) {
+      if (policies.size() == count) break;
+      if (memory_->claim(seed)) policies.push_back(seed);
+    }
+    if (policies.size() < count && (proposed_ < plan_.first_samples || !plan_.last)) {
+      append(policies, plan_.first->propose(count - policies.size(), *memory_));
+    }
+    if (policies.size() < count && plan_.last) {
+      append(policies, plan_.last->propose(count - policies.size(), *memory_));
+    }
+    proposed_ += policies.size();
+    return policies;
+  }
+
+  void learn(const Policy& policy, double share) override { memory_->learn(policy, share); }
+
+ private:
+  static void append(std::vector<Policy>& policies, std::vector<Policy> more) {
+    policies.insert(policies.end(), std::make_move_iterator(more.begin()),
+                    std::make_move_iterator(more.end()));
+  }
+
+  std::shared_ptr<SearchMemory> memory_;
+  SearchPlan plan_;
+  size_t proposed_ = 0;
+};
+
+class RandomSearch : public Strategy {
+ public:
+  explicit RandomSearch(uint64_t seed) : random_(seed) {}
+
+  std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
+    std::vector<Policy> policies;
+    for (int repeats = 0; policies.size() < count && repeats < kMostRepeats;) {
+      Policy policy = memory.space().sample(random_);
+      if (memory.claim(policy)) policies.push_back(std::move(policy));
+      else ++repeats;
+    }
+    return policies;
+  }
+
+ private:
+  Random random_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> random_search(uint64_t seed) {
+  return std::make_unique<RandomSearch>(seed);
+}
+
+SearchPlan plan_for(const Space& space, size_t samples, uint64_t seed) {
+  SearchPlan plan;
+  plan.first = space.has_products() ? genetic_search(seed) : tree_search(seed);
+  plan.first_samples = samples - samples / 4;
+  plan.last = descent(seed);
+  return plan;
+}
+
+std::unique_ptr<Searcher> search(std::shared_ptr<SearchMemory> memory, SearchPlan plan) {
+  return std::make_unique<Planned>(std::move(memory), std::move(plan));
+}
+
+}  // namespace aoe

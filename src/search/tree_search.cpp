@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "search/searcher.h"
+
+namespace aoe {
+namespace {
+
+// Rollouts are scored in batches, which costs less than one by one.
+constexpr int kBatches = 6;
+constexpr int kRollouts = 24;
+// How much what was seldom tried counts beside what is known, in units of the scores: halvings.
+constexpr double kExploration = 0.5;
+// Beyond the tree a decision stays as it is in the policy that the rollout starts from, but for one
+// in so many.
+constexpr double kChanged = 0.12;
+// The option that the policy has which a rollout starts from is so many times as likely as the
+// ranker alone would have it: most decisions of a good policy are good.
+constexpr double kTrusted = 4;
+// Differences of scores that make one option e times as likely as another.
+constexpr double kSpread = 0.15;
+
+struct Node {
+  std::vector<std::unique_ptr<Node>> options;  // of the next decision; empty: a leaf of the tree
+  std::vector<double> prior;                   // of each option
+  double total = 0;
+  int visits = 0;
+
+  double mean() const { return visits == 0 ? 0 : total / visits; }
+};
+
+// The way of one rollout through the tree, and where it came to.
+struct Rollout {
+  std::vector<Node*> path;
+  Policy policy;
+};
+
+class Tree {
+ public:
+  Tree(const SearchMemory& memory, Random& random)
+      : memory_(memory), random_(random), from_(memory.seen()[0].policy) {
+    look_around();
+  }
+
+  // What the rollouts came to that was not proposed before, the best first.
+  std::vector<Policy> leaves() {
+    for (int batch = 0; batch < kBatches; ++batch) {
+      std::vector<Rollout> rollouts;
+      std::vector<Policy> policies;
+      for (int i = 0; i < kRollouts; ++i) {
+        rollouts.push_back(rollout());
+        policies.push_back(rollouts.back().policy);
+      }
+      const std::vector<double> expected = memory_.expected(policies);
+      for (size_t i = 0; i < rollouts.size(); ++i) {
+        for (Node* node : rollouts[i].path) node->total -= expected[i];
+        add_leaf(std::move(policies[i]), -expected[i]);
+      }
+    }
+    // Where the ranker sees no difference, chance decides.
+    std::shuffle(leaves_.begin(), leaves_.end(), random_);
+    std::stable_sort(leaves_.begin(), leaves_.end(),
+                     [](const Leaf& a, const Leaf& b) { return a.score > b.score; });
+    std::vector<Policy> best;
+    for (Leaf& leaf : leaves_) best.push_back(std::move(leaf.policy));
+    return best;
+  }
+
+ private:
+  struct Leaf {
+    Policy policy;
+    double score;
+  };
+
+  void add_leaf(Policy policy, double score) {
+    const bool known = std::any_of(leaves_.begin(), leaves_.end(),
+                                   [&](const Leaf& leaf) { return leaf.policy == policy; }) ||
+                       memory_.is_claimed(policy);
+    if (!known) leaves_.push_back({std::move(policy), score});
+  }
+
+  // What the ranker expects of the options, each beside the other decisions of the policy that
+  // rollouts start from: how likely the tree is to try them. Those policies are leaves, too.
+  void look_around() {
+    const Space& space = memory_.space();
+    const std::vector<Decision> chain = space.decisions(from_);
+    std::vector<Policy> policies;
+    for (size_t d = 0; d < chain.size(); ++d) {
+      for (size_t option = 0; option < chain[d].options.size(); ++option) {
+        policies.push_back(space.with(from_, d, option));
+      }
+    }
+    const std::vector<double> expected = memory_.expected(policies);
+    size_t next = 0;
+    for (const Decision& decision : chain) {
+      std::vector<double> prior;
+      for (size_t option = 0; option < decision.options.size(); ++option) {
+        const double trust = option == decision.chosen ? kTrusted : 1;
+        prior.push_back(trust * std::exp(-expected[next++] / kSpread));
+      }
+      priors_.push_back(normal(std::move(prior)));
+    }
+    for (size_t i = 0; i < policies.size(); ++i) add_leaf(std::move(policies[i]), -expected[i]);
+  }
+
+  static std::vector<double> normal(std::vector<double> weights) {
+    double sum = 0;
+    for (const double weight : weights) sum += weight;
+    for (double& weight : weights) weight /= sum;
+    return weights;
+  }
+
+  Rollout rollout() {
+    Rollout way;
+    way.path.push_back(&root_);
+    bool inside = true;
+    way.policy = memory_.space().chosen(from_, [&](size_t d, size_t count, size_t wanted) {
+      Node& node = *way.path.back();
+      if (!inside) return beyond(count, wanted);
+      if (node.options.empty()) {
+        expand(node, d, count);
+        inside = false;
+      }
+      const size_t option = best_option(node);
+      way.path.push_back(node.options[option].get());
+      return option;
+    });
+    for (Node* node : way.path) ++node->visits;
+    return way;
+  }
+
+  void expand(Node& node, size_t decision, size_t count) {
+    for (size_t i = 0; i < count; ++i) node.options.push_back(std::make_unique<Node>());
+    // After another choice before it, a decision may have other options than it had there.
+    const bool same = decision < priors_.size() && priors_[decision].size() == count;
+    node.prior = same ? priors_[decision] : normal(std::vector<double>(count, 1.0));
+  }
+
+  size_t best_option(const Node& node) {
+    size_t best = 0;
+    double best_value = -std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < node.options.size(); ++i) {
+      const Node& option = *node.options[i];
+      const double value =
+          (option.visits == 0 ? node.mean() : option.mean()) +
+          kExploration * node.prior[i] * std::sqrt(node.visits + 1.0) / (option.visits + 1.0);
+      if (value > best_value) {
+        best_value = value;
+        best = i;
+      }
+    }
+    return best;
+  }
+
+  size_t beyond(size_t count, size_t wanted) {
+    const bool changed = std::uniform_real_distribution<double>(0, 1)(random_) < kChanged;
+    return changed ? std::uniform_int_distribution<size_t>(0, count - 1)(random_) : wanted;
+  }
+
+  const SearchMemory& memory_;
+  Random& random_;
+  Policy from_;
+  std::vector<std::vector<double>> priors_;  // by decision
+  std::vector<Leaf> leaves_;                 // that were not proposed before
+  Node root_;
+};
+
+class TreeSearch : public Strategy {
+ public:
+  explicit TreeSearch(uint64_t seed) : random_(seed), rest_(random_search(seed)) {}
+
+  std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
+    std::vector<Policy> policies;
+    // The ranker knows more each time, so the tree is grown anew.
+    for (Policy& policy : Tree(memory, random_).leaves()) {
+      if (policies.size() == count) break;
+      if (memory.claim(policy)) policies.push_back(std::move(policy));
+    }
+    // What lies around the best is known: elsewhere there may be more.
+    for (Policy& policy : rest_->propose(count - policies.size(), memory)) {
+      policies.push_back(std::move(policy));
+    }
+    return policies;
+  }
+
+ private:
+  Random random_;
+  std::unique_ptr<Strategy> rest_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> tree_search(uint64_t seed) { return std::make_unique<TreeSearch>(seed); }
+
+}  // namespace aoe

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace aoe {
+
+// A workload and a policy of it, as texts.
+struct Relative {
+  std::string workload;
+  std::string policy;
+
+  bool operator==(const Relative&) const = default;
+};
+
+// A workload's text without its sizes: what workloads of one operator have in common.
+std::string operator_text(const std::string& workload);
+
+// Those of the same operator with other shapes, the most similar ones first and not more than a
+// few.
+std::vector<Relative> relatives_of(const std::string& workload, const std::vector<Relative>& known);
+
+}  // namespace aoe

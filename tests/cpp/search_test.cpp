@@ -1,0 +1,175 @@
+#include "search/searcher.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "policy/policy_text.h"
+#include "policy/validate.h"
+#include "tests/cpp/search_spaces.h"
+
+namespace aoe {
+namespace {
+
+TEST(Space, TakesOverPoliciesOfOtherShapes) {
+  const auto space = space_of(kProduct);
+  const auto other = space_of(kOtherProduct);
+  Random random(1);
+  for (int i = 0; i < 50; ++i) {
+    const Policy policy = other->sample(random);
+    const auto adapted = space->adapted(policy, other->workload());
+    ASSERT_TRUE(adapted);
+    EXPECT_EQ(validate(*adapted, space->workload(), host_device()), std::nullopt);
+    EXPECT_EQ(adapted->structure, policy.structure);
+    const auto* there = std::get_if<ProductPolicy>(&policy.items[0]);
+    if (there == nullptr || there->depth != 128) continue;
+    EXPECT_EQ(std::get<ProductPolicy>(adapted->items[0]).depth, 300);  // what is whole stays whole
+  }
+  EXPECT_EQ(space->adapted(space_of(kSoftmax)->standard(), space_of(kSoftmax)->workload()),
+            std::nullopt);
+}
+
+TEST(Space, KnowsItsOtherStructures) {
+  const auto space = space_of(kConvolution);
+  EXPECT_TRUE(space->has_products());
+  EXPECT_FALSE(space_of(kSoftmax)->has_products());
+  std::set<std::string> algorithms;
+  for (const Policy& policy : space->other_structures()) {
+    EXPECT_EQ(validate(policy, space->workload(), host_device()), std::nullopt);
+    EXPECT_NE(policy.structure, space->standard().structure);
+    algorithms.insert(
+        fmt::format("{} {}", policy.structure.of(0).product, policy.structure.of(0).winograd));
+  }
+  // As loops, and those of products, Winograd's 2 x 2 and 4 x 4 that are not the default.
+  EXPECT_EQ(algorithms.size(), 3u);
+}
+
+struct Kind {
+  const char* name;
+  std::unique_ptr<Strategy> (*make)(uint64_t seed);
+};
+constexpr Kind kKinds[] = {{"genetic", genetic_search},
+                           {"tree", tree_search},
+                           {"descent", descent},
+                           {"random", random_search}};
+
+// A machine on which a policy is the slower the more decisions separate it from one that nobody
+// knows; some fail.
+class Landscape {
+ public:
+  explicit Landscape(const Space& space) : space_(space) {
+    Random random(5);
+    Policy best = space.standard();
+    for (int changes = 0; changes < 6;) {
+      const Policy other = space.mutate(best, random);
+      if (other.structure != best.structure) continue;
+      best = other;
+      ++changes;
+    }
+    best_ = space.decisions(best);
+  }
+  double share(const Policy& policy) const {
+    double off = 0;
+    const std::vector<Decision> chain = space_.decisions(policy);
+    for (size_t i = 0; i < chain.size(); ++i) {
+      off += i < best_.size() && chain[i].name == best_[i].name &&
+                     chain[i].options[chain[i].chosen] == best_[i].options[best_[i].chosen]
+                 ? 0
+                 : 1;
+    }
+    return 0.5 * (1 + 0.2 * off);
+  }
+
+ private:
+  const Space& space_;
+  std::vector<Decision> best_;
+};
+
+struct Found {
+  std::vector<std::string> proposed;
+  double best = 1;
+};
+
+Found found_by(const Kind& kind, const char* text, uint64_t seed, size_t samples) {
+  const auto space = space_of(text);
+  const Landscape landscape(*space);
+  SearchPlan plan;
+  plan.first = kind.make(seed);
+  const auto searcher =
+      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>()), std::move(plan));
+  Found found;
+  while (found.proposed.size() < samples) {
+    const std::vector<Policy> policies = searcher->propose(4);
+    EXPECT_LE(policies.size(), 4u);
+    if (policies.empty()) break;
+    for (const Policy& policy : policies) {
+      EXPECT_EQ(validate(policy, space->workload(), host_device()), std::nullopt) << kind.name;
+      found.proposed.push_back(to_string(policy, space->workload()));
+      const bool fails = found.proposed.size() % 11 == 0;
+      const double share =
+          fails ? std::numeric_limits<double>::infinity() : landscape.share(policy);
+      searcher->learn(policy, share);
+      found.best = std::min(found.best, share);
+    }
+  }
+  return found;
+}
+
+TEST(Searchers, ProposeValidPoliciesOnceAndTheSameForASeed) {
+  for (const char* text : {kProduct, kSoftmax, kConvolution}) {
+    for (const Kind& kind : kKinds) {
+      const Found found = found_by(kind, text, 3, 40);
+      EXPECT_GE(found.proposed.size(), 40u) << kind.name;
+      std::set<std::string> distinct(found.proposed.begin(), found.proposed.end());
+      distinct.insert(to_string(space_of(text)->standard(), space_of(text)->workload()));
+      EXPECT_EQ(distinct.size(), found.proposed.size() + 1) << kind.name;
+      EXPECT_EQ(found_by(kind, text, 3, 40).proposed, found.proposed) << kind.name;
+    }
+  }
+}
+
+TEST(Searchers, FindMoreThanChanceDoes) {
+  for (const char* text : {kProduct, kSoftmax}) {
+    double by_chance = 0;
+    for (uint64_t seed = 1; seed <= 4; ++seed)
+      by_chance += found_by(kKinds[3], text, seed, 48).best;
+    for (const Kind& kind : {kKinds[0], kKinds[1], kKinds[2]}) {
+      double best = 0;
+      for (uint64_t seed = 1; seed <= 4; ++seed) best += found_by(kind, text, seed, 48).best;
+      EXPECT_LT(best, by_chance - 0.2) << kind.name << "\n" << text;
+    }
+  }
+}
+
+TEST(Searchers, TrySeedsFirstAndDescendLast) {
+  const auto space = space_of(kProduct);
+  Random random(2);
+  SearchPlan plan = plan_for(*space, 16, 1);
+  plan.seeds = {space->sample(random), space->standard(), space->sample(random)};
+  const std::vector<Policy> seeds = plan.seeds;
+  const auto searcher =
+      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>()), std::move(plan));
+  const std::vector<Policy> first = searcher->propose(4);
+  EXPECT_EQ(first[0], seeds[0]);
+  EXPECT_EQ(first[1], seeds[2]);  // the default is known
+  searcher->learn(seeds[0], 0.5);
+  for (int i = 0; i < 2; ++i) searcher->propose(4);
+  const std::vector<Policy> neighbours = space->neighbours(seeds[0]);
+  for (const Policy& policy : searcher->propose(4)) {
+    EXPECT_NE(std::find(neighbours.begin(), neighbours.end(), policy), neighbours.end());
+  }
+}
+
+TEST(Searchers, EndWhereTheSpaceDoes) {
+  const char* const text = "in %0 f32[3]\n%1 f32[3] = exp(%0[a])\nout %1\n";
+  for (const Kind& kind : kKinds) {
+    const Found found = found_by(kind, text, 1, 1000);
+    EXPECT_LT(found.proposed.size(), 100u) << kind.name;
+    EXPECT_GT(found.proposed.size(), 0u) << kind.name;
+  }
+}
+
+}  // namespace
+}  // namespace aoe
