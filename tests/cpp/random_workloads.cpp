@@ -276,7 +276,7 @@ class Maker {
     if (!sums || !is_float(x.dtype)) return;
     loosen();
     // Of terms that cancel each other out, the errors of all remain.
-    constexpr double kMany = 256;
+    constexpr double kMany = 64;
     current_.tolerance *= std::max(1.0, static_cast<double>(over.count()) / kMany);
   }
 
