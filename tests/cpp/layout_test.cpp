@@ -256,5 +256,39 @@ TEST(ChosenLayouts, CostNoMoreThanLeavingAllAsItIs) {
   }
 }
 
+// The plan of one convolution, all of whose values its caller sees, in a line for each step.
+std::vector<std::string> plan_of_one(int64_t channels, int64_t side) {
+  OnnxBuilder b;
+  b.input("x", {1, channels, side, side});
+  const auto count = static_cast<size_t>(channels * channels * 9);
+  b.floats("w", {channels, channels, 3, 3}, std::vector<float>(count, 0.5F));
+  b.node("Conv", {"x", "w"}, {"y"});
+  b.output("y");
+  Graph graph = b.parse();
+  simplify(graph);
+  Device device;
+  device.vector_bytes = vector_bytes(InstructionSet::avx2);
+  device.vector_registers = vector_registers(InstructionSet::avx2);
+  const Plan plan = plan_of(graph, device);
+  std::vector<std::string> lines;
+  for (const PlanStep& step : plan.steps) {
+    const auto text = [&](int id) {
+      const auto layout = plan.layouts.find(id);
+      const bool seen = id == graph.inputs[0] || id == graph.outputs[0];
+      return fmt::format("{}{}", seen ? graph.value(id).name : "own",
+                         layout == plan.layouts.end() ? "" : " " + to_string(layout->second));
+    };
+    lines.push_back(fmt::format("{} -> {}", text(step.task.inputs[0]), text(step.task.outputs[0])));
+  }
+  return lines;
+}
+
+TEST(ChosenLayouts, AreConvertedToAtTheBordersWhereThatPays) {
+  EXPECT_EQ(plan_of_one(64, 56),
+            (std::vector<std::string>{"x -> own NHWC", "own NHWC -> own NHWC", "own NHWC -> y"}));
+  // Here the copies would take as long as what is gained.
+  EXPECT_EQ(plan_of_one(1, 9), std::vector<std::string>{"x -> y"});
+}
+
 }  // namespace
 }  // namespace aoe

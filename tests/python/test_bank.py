@@ -286,7 +286,7 @@ def test_claims_are_measured_again(relu, place, tuned, low, high, verdict):
 @pytest.mark.usefixtures("device")
 def test_there_must_be_something_to_measure(relu, bank):
     said = fails("bank", "measure", relu, "--threads", 2)
-    assert "has no policy for this model on 2 threads; it has some on 1 thread (--threads 1)" in said
+    assert "no policy for this model on 2 threads; it has some on 1 thread (--threads 1)" in said
 
 
 def test_without_a_bank_there_is_nothing_to_measure(relu, place):
