@@ -271,9 +271,11 @@ bool can_lie_otherwise(const ValueType& type) {
   return count != 0 && count != (*shape)[0] * (*shape)[1];
 }
 
-bool convolves(const Task& task) {
-  return std::any_of(task.workload.stages.begin(), task.workload.stages.end(),
-                     [&](const Stage& stage) { return convolves(task.workload, stage); });
+bool convolves_channels(const Task& task) {
+  return std::any_of(
+      task.workload.stages.begin(), task.workload.stages.end(), [&](const Stage& stage) {
+        return convolves(task.workload, stage) && contraction_of(stage)->row_count > 1;
+      });
 }
 
 std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph) {

@@ -14,7 +14,7 @@ class Offer {
     std::vector<PlanStep> steps;
     const std::vector<bool> seen = seen_by_others(plan_, graph_);
     for (PlanStep& step : plan_.steps) {
-      if (step.kind != PlanStep::Kind::workload || !convolves(step.task)) {
+      if (step.kind != PlanStep::Kind::workload || !convolves_channels(step.task)) {
         steps.push_back(std::move(step));
         continue;
       }

@@ -94,8 +94,9 @@ void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions);
 // Whether a value can lie in memory in more than one way: a plane of one point lies the same way
 // wherever its channels are, and so does nothing at all.
 bool can_lie_otherwise(const ValueType& type);
-// Whether a weight's products would be laid out along what is not the weight's.
-bool convolves(const Task& task);
+// Whether a weight's products would be laid out along what is not the weight's, and a value read is
+// multiplied with more than one weight: where each channel is for itself, a copy gains nothing.
+bool convolves_channels(const Task& task);
 // By value: whether it stays as it is, because a caller, a host kernel or a late node takes or
 // gives it, or because it is constant.
 std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph);

@@ -257,12 +257,15 @@ TEST(ChosenLayouts, CostNoMoreThanLeavingAllAsItIs) {
 }
 
 // The plan of one convolution, all of whose values its caller sees, in a line for each step.
-std::vector<std::string> plan_of_one(int64_t channels, int64_t side) {
+std::vector<std::string> plan_of_one(int64_t channels, int64_t side, int64_t group = 1) {
   OnnxBuilder b;
   b.input("x", {1, channels, side, side});
-  const auto count = static_cast<size_t>(channels * channels * 9);
-  b.floats("w", {channels, channels, 3, 3}, std::vector<float>(count, 0.5F));
-  b.node("Conv", {"x", "w"}, {"y"});
+  const auto count = static_cast<size_t>(channels * channels / group * 9);
+  b.floats("w", {channels, channels / group, 3, 3}, std::vector<float>(count, 0.5F));
+  auto* attribute = b.node("Conv", {"x", "w"}, {"y"}).add_attribute();
+  attribute->set_name("group");
+  attribute->set_type(2);
+  attribute->set_i(group);
   b.output("y");
   Graph graph = b.parse();
   simplify(graph);
@@ -286,6 +289,7 @@ std::vector<std::string> plan_of_one(int64_t channels, int64_t side) {
 TEST(ChosenLayouts, AreConvertedToAtTheBordersWhereThatPays) {
   EXPECT_EQ(plan_of_one(64, 56),
             (std::vector<std::string>{"x -> own NHWC", "own NHWC -> own NHWC", "own NHWC -> y"}));
+  EXPECT_EQ(plan_of_one(64, 56, 64), std::vector<std::string>{"x -> y"});
   // Here the copies would take as long as what is gained.
   EXPECT_EQ(plan_of_one(1, 9), std::vector<std::string>{"x -> y"});
 }
