@@ -1,5 +1,6 @@
 #include "bank/places.h"
 
+#include "base/error.h"
 #include "base/installation.h"
 
 namespace aoe {
@@ -26,6 +27,12 @@ BankPlaces operator_banks(const std::string& soc_version, const Environment& env
     result.builtin = installation / "builtin" / "op" / file;
   }
   return result;
+}
+
+std::filesystem::path custom_bank(const std::string& soc_version) {
+  const std::filesystem::path file = operator_banks(soc_version).custom;
+  require(!file.empty(), "there is no place for banks: neither TUNE_BANK_PATH nor HOME is set");
+  return file;
 }
 
 }  // namespace aoe

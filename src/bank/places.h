@@ -21,4 +21,7 @@ struct BankPlaces {
 BankPlaces operator_banks(const std::string& soc_version,
                           const Environment& environment = process_environment);
 
+// The file of the custom bank that loading a model looks into. Fails where no place is set.
+std::filesystem::path custom_bank(const std::string& soc_version);
+
 }  // namespace aoe

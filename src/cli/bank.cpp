@@ -27,9 +27,7 @@ struct BankOptions {
 // The bank that loading a model looks into, unless another is named.
 std::filesystem::path file_of(const BankOptions& options) {
   if (!options.file.empty()) return options.file;
-  const std::filesystem::path file = operator_banks(host_device().soc_version()).custom;
-  require(!file.empty(), "there is no place for banks: neither TUNE_BANK_PATH nor HOME is set");
-  return file;
+  return custom_bank(host_device().soc_version());
 }
 
 std::vector<StoredEntry> entries_of(const std::optional<Bank>& bank) {

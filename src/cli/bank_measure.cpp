@@ -110,8 +110,7 @@ void print_json(const Measured& measured) {
 }
 
 void measure(const MeasureOptions& options) {
-  const std::filesystem::path file = operator_banks(host_device().soc_version()).custom;
-  require(!file.empty(), "there is no place for banks: neither TUNE_BANK_PATH nor HOME is set");
+  const std::filesystem::path file = custom_bank(host_device().soc_version());
   const Measured found = measured(options, file);
   if (options.json) print_json(found);
   else print(found);

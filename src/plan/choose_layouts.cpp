@@ -90,13 +90,16 @@ class LayoutChoice {
   }
 
  private:
+  // Whether it could lie otherwise, were it not for who sees it.
+  bool is_movable(int id) const {
+    return id >= 0 && !graph_.value(id).is_constant() && can_lie_otherwise(graph_.value(id).type);
+  }
+
   // How the values lie that could lie otherwise; values of several ranks can lie alike.
   std::set<int64_t> ways(const std::vector<int>& values) const {
     std::set<int64_t> found;
     for (const int id : values) {
-      if (id < 0 || graph_.value(id).is_constant() || !can_lie_otherwise(graph_.value(id).type)) {
-        continue;
-      }
+      if (!is_movable(id)) continue;
       const auto layout = plan_.layouts.find(id);
       constexpr int64_t kLast = 0;
       if (layout == plan_.layouts.end()) found.insert(1);
@@ -139,10 +142,7 @@ class LayoutChoice {
         done[i] = changed = true;
         for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
           for (const int id : *values) {
-            if (id >= 0 && !fixed_[static_cast<size_t>(id)] &&
-                can_lie_otherwise(graph_.value(id).type)) {
-              found.insert(id);
-            }
+            if (is_movable(id) && !fixed_[static_cast<size_t>(id)]) found.insert(id);
           }
         }
       }
@@ -202,7 +202,7 @@ class LayoutChoice {
   }
 
   double cost_of(const Task& task, const std::vector<int>& variables,
-                 const std::vector<int>& options) const {
+                 const std::vector<int>& options) {
     // From one layout that is not the caller's to another one nothing is converted.
     int other = 0;
     for (const int option : options) {
@@ -220,20 +220,23 @@ class LayoutChoice {
 
   // Costs err, and a conversion that gains little is more likely a loss: whoever converts is
   // thought to take as much longer as a copy of the smallest of its values takes.
-  double least_copy(const Task& task) const {
+  double least_copy(const Task& task) {
     double least = INFINITY;
     for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
       for (const int id : *values) {
-        if (id < 0 || graph_.value(id).is_constant() || !can_lie_otherwise(graph_.value(id).type)) {
-          continue;
-        }
-        const TensorType type = graph_.value(id).type.tensor();
-        const auto copy =
-            with_layout(copying_task(type, 0, 1), 1, channels_last(type.shape.size()));
-        if (copy) least = std::min(least, cost_(*copy));
+        if (is_movable(id)) least = std::min(least, copy_seconds(graph_.value(id).type.tensor()));
       }
     }
     return std::isfinite(least) ? least : 0;
+  }
+
+  double copy_seconds(const TensorType& type) {
+    const auto [at, fresh] = copies_.try_emplace({type.dtype, type.shape}, INFINITY);
+    if (fresh) {
+      const auto copy = with_layout(copying_task(type, 0, 1), 1, channels_last(type.shape.size()));
+      if (copy) at->second = cost_(*copy);
+    }
+    return at->second;
   }
 
   // Whether values of a task lie differently that could lie alike, those that stay as they are
@@ -243,10 +246,7 @@ class LayoutChoice {
     for (const int v : variables_of(task)) met.insert(chosen[static_cast<size_t>(v)]);
     for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
       for (const int id : *values) {
-        if (id >= 0 && fixed_[static_cast<size_t>(id)] && !graph_.value(id).is_constant() &&
-            can_lie_otherwise(graph_.value(id).type)) {
-          met.insert(0);
-        }
+        if (is_movable(id) && fixed_[static_cast<size_t>(id)]) met.insert(0);
       }
     }
     return met.size() > 1;
@@ -260,6 +260,7 @@ class LayoutChoice {
   std::vector<std::vector<Layout>> layouts_;  // of each, by option
   // By a task's text and which of its values are the same.
   std::map<std::string, std::map<std::vector<int>, double>> known_;
+  std::map<std::pair<DType, Shape>, double> copies_;  // to another layout
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "expr/parse.h"
 #include "measure/proof.h"
 #include "policy/policy_text.h"
+#include "policy/schedule.h"
 #include "tune/trials.h"
 
 namespace aoe {
@@ -12,8 +13,8 @@ namespace {
 constexpr size_t kBlocks = 16;
 
 std::string default_policy_of(const std::string& text, const Device& device) {
-  const auto workload = std::make_shared<const Workload>(parse_workload(text));
-  return to_string(Space(workload, device).standard(), *workload);
+  const Workload workload = parse_workload(text);
+  return to_string(default_policy(workload, device), workload);
 }
 
 }  // namespace

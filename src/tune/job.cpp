@@ -59,14 +59,10 @@ class Job {
   struct TunedWorkload {
     int workload = 0;
     std::shared_ptr<const Workload> parsed;
+    std::shared_ptr<SearchMemory> memory;  // shares are of the standing policy's time
     std::unique_ptr<Searcher> searcher;
     double share = 0;  // of the model's time
     bool exhausted = false;
-    struct Seen {
-      std::string policy;
-      double share;  // of the standing policy's time in the same passes
-    };
-    std::vector<Seen> seen;             // the fastest first
     std::optional<std::string> winner;  // of the race
   };
 
@@ -88,7 +84,8 @@ class Job {
       if (!(space->has_products() ? options_.kinds.cube : options_.kinds.vector)) continue;
       SearchPlan plan = plan_for(*space, options_.samples, options_.seed * 1000003 + i);
       plan.seeds = seeds(*space, relatives_of(one.text, known));
-      tuned.searcher = aoe::search(std::make_shared<SearchMemory>(space, ranker_), std::move(plan));
+      tuned.memory = std::make_shared<SearchMemory>(space, ranker_);
+      tuned.searcher = aoe::search(tuned.memory, std::move(plan));
       tuned_.push_back(std::move(tuned));
     }
   }
@@ -145,8 +142,9 @@ class Job {
   void tell(JobProgress::Phase phase, double share) {
     JobProgress progress{phase, share, elapsed_s_, timed_};
     for (const TunedWorkload& one : tuned_) {
-      if (one.seen.empty() || 1 / one.seen[0].share <= progress.best_speed_up) continue;
-      progress.best_speed_up = 1 / one.seen[0].share;
+      const double speed_up = 1 / one.memory->seen()[0].share;
+      if (speed_up <= progress.best_speed_up) continue;
+      progress.best_speed_up = speed_up;
       progress.workload = one.workload;
     }
     listener_.progress(progress);
@@ -241,11 +239,6 @@ class Job {
       }
       ++timed_;
       tuned.searcher->learn(one.policy, share);
-      if (!std::isfinite(share)) continue;
-      const auto at = std::upper_bound(
-          tuned.seen.begin(), tuned.seen.end(), share,
-          [](double value, const TunedWorkload::Seen& seen) { return value < seen.share; });
-      tuned.seen.insert(at, {one.text, share});
     }
     return again;
   }
@@ -253,10 +246,10 @@ class Job {
   // The best of each workload against what stands.
   void race() {
     std::vector<Proposal> entrants;
-    for (size_t i = 0; i < tuned_.size(); ++i) {
-      for (size_t k = 0; k < std::min(kFinalists, tuned_[i].seen.size()); ++k) {
-        if (tuned_[i].seen[k].share >= 1) break;
-        entrants.push_back({tuned_[i].workload, tuned_[i].seen[k].policy});
+    for (const TunedWorkload& one : tuned_) {
+      const std::vector<SearchMemory::Seen>& seen = one.memory->seen();
+      for (size_t k = 0; k < std::min(kFinalists, seen.size()) && seen[k].share < 1; ++k) {
+        entrants.push_back({one.workload, to_string(seen[k].policy, *one.parsed)});
       }
     }
     Races races(workloads(), entrants, random_);
