@@ -135,10 +135,14 @@ class LoopEmitter {
   // it in the second-level cache.
   bool is_near_matrix(const Expr& load) const {
     const auto vector = static_cast<size_t>(policy_.vector_axis);
-    const auto block = static_cast<size_t>(policy_.block_axis);
-    const int64_t elements = loop_.extents[vector] * loop_.extents[block];
-    return points_.stride_along(load, vector, loop_.extents) == loop_.extents[block] &&
-           elements * info(load.dtype()).bytes <= device_.caches[1].bytes / 4;
+    int64_t row = loop_.extents[static_cast<size_t>(policy_.block_axis)];
+    const size_t outer = around_.at.size();
+    // Blocks of its rows may be outer points.
+    if (outer > 0 && points_.stride_along(load, outer - 1, loop_.extents) == row) {
+      row *= loop_.extents[outer - 1];
+    }
+    return points_.stride_along(load, vector, loop_.extents) == row &&
+           row * loop_.extents[vector] * info(load.dtype()).bytes <= device_.caches[1].bytes / 4;
   }
 
   bool transposes() const { return policy_.block == policy_.lanes && policy_.lanes > 1; }
@@ -551,8 +555,8 @@ class LoopEmitter {
       for (int vector = 0; vector < body.vectors; ++vector) {
         const Point& first = points[static_cast<size_t>(vector)];
         if (first.valid != first.lanes) continue;
-        const auto turned = points_.transposed(e, first, vector_axis, block_axis,
-                                               is_near_matrix(e) ? &loop_.extents : nullptr);
+        const int64_t rows = is_near_matrix(e) ? loop_.extents[vector_axis] : 0;
+        const auto turned = points_.transposed(e, first, vector_axis, block_axis, rows);
         for (int block = 0; block < body.blocks; ++block) {
           points[static_cast<size_t>(block * body.vectors + vector)].known[{&*e, nullptr}] =
               turned[static_cast<size_t>(block)];

@@ -439,33 +439,33 @@ std::optional<std::vector<llvm::Value*>> PointEmitter::interleaved(const std::ve
 // hardly both at once. What the next matrix needs is therefore asked for in the order in which it
 // lies there, however this one is read: as much for each block as the block has.
 llvm::Value* PointEmitter::next_matrix(const Expr& load, Point point, size_t vector_axis,
-                                       size_t block_axis, const Shape& extents) {
+                                       int64_t rows) {
   const auto id = static_cast<size_t>(load->id);
-  const NestBuffer& buffer = nest_.buffers[id];
-  const auto position = [&](size_t axis) -> llvm::Value* {
-    const AxisAt at = std::exchange(point.at[axis], {});
+  const int64_t row = affine(load->operands[0], point.at.size())->coefficients[vector_axis];
+  const auto sum = [&](const AxisAt& at) -> llvm::Value* {
     llvm::Value* offset = function_.index(at.offset);
     return at.base == nullptr ? offset : ir_.CreateAdd(at.base, offset);
   };
-  llvm::Value* blocks = ir_.CreateMul(position(block_axis), function_.index(extents[vector_axis]));
-  llvm::Value* vectors = ir_.CreateMul(position(vector_axis), function_.index(point.lanes));
-  llvm::Value* matrix = pointer(buffer, id, *linear(load->operands[0], point));
-  const int64_t size = extents[vector_axis] * extents[block_axis];
-  return function_.element(matrix,
-                           ir_.CreateAdd(ir_.CreateAdd(blocks, vectors), function_.index(size)),
-                           info(buffer.dtype).bytes);
+  llvm::Value* down = sum(std::exchange(point.at[vector_axis], {}));
+  const Linear first = *linear(load->operands[0], point);
+  llvm::Value* top = sum({.base = first.variable, .offset = first.constant});
+  llvm::Value* across = ir_.CreateURem(top, function_.index(row));
+  llvm::Value* next = ir_.CreateAdd(ir_.CreateSub(top, across), function_.index(rows * row));
+  next = ir_.CreateAdd(next, ir_.CreateMul(across, function_.index(rows)));
+  next = ir_.CreateAdd(next, ir_.CreateMul(down, function_.index(point.lanes)));
+  return function_.element(bases_[id], next, info(nest_.buffers[id].dtype).bytes);
 }
 
 std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point,
                                                    size_t vector_axis, size_t block_axis,
-                                                   const Shape* extents) {
+                                                   int64_t rows_of_matrix) {
   const auto id = static_cast<size_t>(load->id);
   const NestBuffer& buffer = nest_.buffers[id];
   const int lanes = point.lanes;
   const int64_t bytes = info(buffer.dtype).bytes;
   const int64_t first = point.at[vector_axis].offset;
   llvm::Value* next =
-      extents == nullptr ? nullptr : next_matrix(load, point, vector_axis, block_axis, *extents);
+      rows_of_matrix == 0 ? nullptr : next_matrix(load, point, vector_axis, rows_of_matrix);
   point.at[vector_axis].lanes = false;
   point.at[block_axis].lanes = true;
   constexpr int64_t kRowsAhead = 64;

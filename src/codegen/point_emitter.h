@@ -49,11 +49,11 @@ class PointEmitter {
   void store(const NestStore& store, llvm::Value* value, Point& point, bool streaming);
 
   // The values of `load` for `lanes` neighbouring positions of `block_axis`, where memory is
-  // contiguous along that axis: read along it, turned in registers. `extents`, if given, are those
-  // of a matrix without gaps that the two axes run through: what follows it in memory is fetched
-  // meanwhile, from its start to its end.
+  // contiguous along that axis: read along it, turned in registers. Where that is a matrix of
+  // `rows` without gaps, what follows it in memory is fetched meanwhile, from its start to its
+  // end; 0: it is not.
   std::vector<llvm::Value*> transposed(const Expr& load, Point point, size_t vector_axis,
-                                       size_t block_axis, const Shape* extents);
+                                       size_t block_axis, int64_t rows);
 
   // The values of loads that read every n-th element, each from one further on, n in number: what
   // lies between the first and the last is read whole, then picked apart. Nothing if they are not
@@ -144,8 +144,7 @@ class PointEmitter {
                         llvm::Value* mask, llvm::Value* outside);
   llvm::Value* select(const Expr& expr, Point& point, llvm::Value* guard);
 
-  llvm::Value* next_matrix(const Expr& load, Point point, size_t vector_axis, size_t block_axis,
-                           const Shape& extents);
+  llvm::Value* next_matrix(const Expr& load, Point point, size_t vector_axis, int64_t rows);
   const Affine* affine(const Expr& index, size_t rank);
   std::optional<Linear> linear(const Expr& index, Point& point);
   llvm::Value* pointer(const NestBuffer& buffer, size_t id, const Linear& at);

@@ -5,8 +5,7 @@
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
-#include "policy/footprint.h"
-#include "policy/validate.h"
+#include "policy/streaming.h"
 
 namespace aoe {
 namespace {
@@ -31,9 +30,6 @@ class LoopChoice {
     for (const Expr& expr : loop.results) look_at(expr);
     for (const NestStore& store : loop.stores) {
       stores_.push_back(*affine_of(store.offset, loop.extents.size()));
-      const NestBuffer& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
-      worth_streaming_ = worth_streaming_ || exceeds_caches(device, element_count(buffer.shape) *
-                                                                        info(buffer.dtype).bytes);
     }
   }
 
@@ -50,7 +46,8 @@ class LoopChoice {
     const int64_t vectors = ceil_div(extent, policy.lanes);
     policy.unroll = static_cast<int>(std::min<int64_t>(vectors, wanted_unroll(policy)));
     choose_block(policy);
-    policy.streaming = worth_streaming_ && may_stream(nest_, loop_, policy, device_);
+    policy.streaming =
+        is_worth_streaming(nest_, loop_, device_) && may_stream(nest_, loop_, policy);
     return policy;
   }
 
@@ -222,7 +219,6 @@ class LoopChoice {
   std::vector<Expr> guarded_;  // loads that may lie outside
   int costly_ = 0;
   int widest_ = 4;
-  bool worth_streaming_ = false;
 };
 
 // The axes before the first one that the loop's core needs.

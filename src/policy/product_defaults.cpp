@@ -142,13 +142,17 @@ double product_cycles(const ProductShape& shape, const ProductPolicy& policy, do
   return static_cast<double>(shape.outer) * all_cycles(shape, policy, each, kCallCycles);
 }
 
+bool is_worth_streaming(const ProductShape& shape, const Device& device) {
+  return exceeds_caches(device, shape.outer * shape.rows * shape.columns * info(shape.dtype).bytes);
+}
+
 ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   ProductPolicy policy;
   const int bytes = info(shape.dtype).bytes;
   policy.lanes = std::max(1, device.vector_bytes / bytes);
   while (policy.lanes / 2 >= shape.columns && policy.lanes > 1) policy.lanes /= 2;
   choose_tile(policy, shape, device);
-  policy.streaming = exceeds_caches(device, shape.outer * shape.rows * shape.columns * bytes);
+  policy.streaming = is_worth_streaming(shape, device);
 
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   // What is worked on stays in half of the second-level cache.

@@ -34,6 +34,9 @@ ProductPolicy default_transformed(const ProductShape& shape, const Device& devic
 
 ProductPolicy default_product(const ProductShape& shape, const Device& device);
 
+// As of loops (policy/streaming.h).
+bool is_worth_streaming(const ProductShape& shape, const Device& device);
+
 // Cycles of all tiles together on a core that has both sides at hand and takes `each` for a
 // multiply-add of vectors.
 double product_cycles(const ProductShape& shape, const ProductPolicy& policy, double each);

@@ -1,9 +1,12 @@
 #include "policy/schedule.h"
 
+#include <algorithm>
+
 #include "policy/contraction.h"
 #include "policy/fusion.h"
 #include "policy/loop_defaults.h"
 #include "policy/lower.h"
+#include "policy/streaming.h"
 
 namespace aoe {
 namespace {
@@ -140,7 +143,11 @@ Nest decided(Nest nest, const NestPolicy& policy) {
     const Shape& extents = nest.loops[0].extents;
     nest.outer.assign(extents.begin(), extents.begin() + policy.outer);
   }
-  return nest;
+  const auto scattered = [&](const Loop& loop) {
+    return loop.policy.streaming && !stores_whole_vectors(nest, loop, loop.policy);
+  };
+  const bool gathers = std::any_of(nest.loops.begin(), nest.loops.end(), scattered);
+  return gathers ? gather_turned(std::move(nest)) : nest;
 }
 
 }  // namespace aoe

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "expr/text.h"
+#include "policy/streaming.h"
 #include "policy/validate.h"
 
 namespace aoe {
@@ -186,7 +187,7 @@ class Space::Walk {
     if (policy.block_axis >= 0) block(policy, loop, from, standard);
     LoopPolicy streaming = policy;
     streaming.streaming = true;
-    if (may_stream(nest, loop, streaming, space_.device_)) {
+    if (is_worth_streaming(nest, loop, space_.device_) && may_stream(nest, loop, streaming)) {
       policy.streaming = decide("stream", from.streaming);
     }
     return policy;
@@ -267,7 +268,9 @@ class Space::Walk {
         from.columns);
     policy.columns_first = decide("columns first", from.columns_first);
     if (shape.right != Side::packed) policy.prefetch = decide("prefetch", from.prefetch);
-    policy.streaming = decide("stream", from.streaming);
+    if (is_worth_streaming(shape, space_.device_)) {
+      policy.streaming = decide("stream", from.streaming);
+    }
     return policy;
   }
 

@@ -6,9 +6,9 @@
 #include <bit>
 #include <set>
 
-#include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "expr/text.h"
+#include "policy/streaming.h"
 
 namespace aoe {
 namespace {
@@ -77,7 +77,7 @@ Fault loop_fault(const Nest& nest, const Loop& loop, size_t outer, const LoopPol
     }
   }
   if (!is_small_enough(loop, p)) return "unrolled this much, the loop is too much code";
-  if (p.streaming && !may_stream(nest, loop, p, device)) {
+  if (p.streaming && !may_stream(nest, loop, p)) {
     return "stores that are not whole aligned vectors cannot go past the caches";
   }
   return std::nullopt;
@@ -217,28 +217,6 @@ bool is_small_enough(const Loop& loop, const LoopPolicy& policy) {
   int64_t nodes = 0;
   for_each_value(loop, [&](const Expr&) { ++nodes; });
   return points <= kMostPoints && nodes * points <= kMostNodes;
-}
-
-bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy,
-                const Device& device) {
-  if (policy.vector_axis < 0 || loop.is_reduced(static_cast<size_t>(policy.vector_axis))) {
-    return false;
-  }
-  return std::all_of(loop.stores.begin(), loop.stores.end(), [&](const NestStore& store) {
-    const NestBuffer& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
-    const auto form = affine_of(store.offset, loop.extents.size());
-    if (buffer.row || !form) return false;
-    // In elements: what a vector must begin at a multiple of.
-    const int64_t step =
-        std::min<int64_t>(policy.lanes, device.vector_bytes / info(buffer.dtype).bytes);
-    if (form->constant % step != 0) return false;
-    for (size_t axis = 0; axis < loop.extents.size(); ++axis) {
-      const int64_t stride = form->coefficients[axis];
-      const bool vector = static_cast<int>(axis) == policy.vector_axis;
-      if (vector ? stride != 1 : stride % step != 0) return false;
-    }
-    return true;
-  });
 }
 
 int most_outer(const Loop& loop, const LoopPolicy& policy) {

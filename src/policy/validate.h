@@ -31,8 +31,6 @@ bool may_be_vector_axis(const Loop& loop, size_t outer, size_t axis);
 bool may_be_block_axis(const Loop& loop, size_t outer, int vector_axis, size_t axis);
 // Whether a body of so many points is not too much code.
 bool is_small_enough(const Loop& loop, const LoopPolicy& policy);
-// Whether all stores are whole vectors, aligned if their buffers are.
-bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy, const Device& device);
 // The most outer axes that the decisions about a nest's only loop leave open.
 int most_outer(const Loop& loop, const LoopPolicy& policy);
 

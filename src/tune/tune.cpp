@@ -87,7 +87,9 @@ class Tuning {
       outcome_.operators.push_back(outcome_of(accepted));
       listener_.changed(outcome_);
     };
-    finish(tune_operators(machine, host_device(), job_, progress));
+    Device device = host_device();
+    device.cores = options_.threads;
+    finish(tune_operators(machine, device, job_, progress));
     return std::move(outcome_);
   }
 

@@ -27,6 +27,11 @@ double place_of(const std::string& option, size_t index) {
 GymSpace::GymSpace(RecordedSpace recorded)
     : recorded_(std::move(recorded)),
       space_(std::make_shared<const Space>(recorded_.of.workload, recorded_.device)) {
+  // What was recorded when the space was wider cannot be found in it any more.
+  std::erase_if(recorded_.samples, [&](const RecordedSpace::Sample& sample) {
+    const auto as_it_is = [](size_t, size_t, size_t wanted) { return wanted; };
+    return space_->chosen(sample.policy, as_it_is) != sample.policy;
+  });
   for (const auto& sample : recorded_.samples) {
     points_.push_back(point_of(sample.policy));
     best_ = std::min(best_, sample.share);
