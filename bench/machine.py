@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,19 +43,27 @@ def cores() -> list[int]:
     return found[::-1]
 
 
-def look_at_peak(cpus: Sequence[int], rates: dict[str, dict[str, float]]) -> None:
-    """Measures once on the given processors; the best figures seen so far stay in `rates`, by
-    number of threads."""
+Rates = dict[str, float]
+
+
+def better(rates: Iterable[Rates]) -> Rates:
+    """The best of each figure."""
+    best = {"gflops": 0.0, "gbps": 0.0}
+    for seen in rates:
+        best = {name: max(best[name], seen[name]) for name in best}
+    return best
+
+
+def peak(cpus: Sequence[int]) -> Rates:
+    """As it is now on the given processors; nothing that counts if it cannot be measured."""
     options = ["--measure", "--threads", str(len(cpus))]
     try:
         measured = _devices(*options, before=["taskset", "-c", ",".join(map(str, cpus))])
     except subprocess.CalledProcessError as error:
         print(f"The peak could not be measured: {error}", flush=True)
-        return
+        return better([])
     (seen,) = measured["rates"]
-    best = rates.setdefault(str(len(cpus)), {"gflops": 0.0, "gbps": 0.0})
-    for name, rate in (("gflops", seen["fma_gflops"]), ("gbps", seen["copy_gbps"])):
-        best[name] = max(best[name], round(rate, 2))
+    return {"gflops": round(seen["fma_gflops"], 2), "gbps": round(seen["copy_gbps"], 2)}
 
 
 def _devices(*options: str, before: Sequence[str] = ()) -> dict[str, Any]:

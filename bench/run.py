@@ -117,7 +117,7 @@ def _measure(
     for number, ((suite, model, family), threads) in enumerate(rows, 1):
         print(f"[{number}/{len(rows)}] {model.title}, {words.threads(threads)}", flush=True)
         cpus = cores[:threads]
-        machine.look_at_peak(cpus, results["machine"]["peak"])
+        before = machine.peak(cpus)
         seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS[suite])
         fewest = FEWEST_PAIRS if options.quick else FEWEST_ROUNDS
         running = [name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS)]
@@ -127,6 +127,10 @@ def _measure(
         except Exception as error:  # Whatever one case suffers from, the others are measured.
             why = f"the case cannot be prepared: {type(error).__name__}: {error}"
             row = failed_row(suite, model, cpus, family, dict.fromkeys(running, why))
+        # Bandwidth changes within minutes on a shared machine: a row is held against its own time's.
+        row["peak"] = machine.better([before, machine.peak(cpus)])
+        peaks = results["machine"]["peak"]
+        peaks[str(threads)] = machine.better([row["peak"], *filter(None, [peaks.get(str(threads))])])
         print(table.line(row, results["participants"]), flush=True)
         results["rows"].append(row)
         for name, version in bench.versions.items():

@@ -29,8 +29,8 @@ PLOT_TEXT = (
     "no difference is shown. Grey band: the same participant measured against itself (A/A)."
 )
 ROOFLINE_TEXT = (
-    "Attainable = min(peak, intensity * bandwidth) with the peak and bandwidth measured in this "
-    "run at the same number of threads; intensity = operations / (bytes of inputs, weights and "
+    "Attainable = min(peak, intensity * bandwidth) with the peak and bandwidth measured just before "
+    "and after the row at the same number of threads; intensity = operations / (bytes of inputs, weights and "
     "outputs). Above 100 %: the data stayed in a cache, which is faster than the memory, or the "
     "algorithm needs fewer operations than the definition counts, as Winograd's does."
 )
@@ -182,7 +182,7 @@ def _operators(results: dict, names: dict[str, str], styles: dict) -> Markup:
     title, rows = words.TITLES["operators"], _rows(results, "operators")
     if not rows:
         return _section("operators", title, tag("p", "This file has no such measurements."))
-    used, peak = _used(rows, names), results["machine"]["peak"]
+    used = _used(rows, names)
     return _section(
         "operators",
         f"{title}: share of the attainable roofline",
@@ -191,7 +191,7 @@ def _operators(results: dict, names: dict[str, str], styles: dict) -> Markup:
         _figures(
             rows,
             names,
-            lambda threads, group: plots.share_plot(group, peak[str(threads)], used, styles),
+            lambda _, group: plots.share_plot(group, used, styles),
             lambda group: tables.operators(group, used),
         ),
     )

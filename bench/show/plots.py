@@ -94,13 +94,13 @@ def _whisker(axis: Axis, entry: dict, style: int, y: float, title: str) -> Marku
     return join(whisker, mark(style, axis.percent(entry["ratio"]), y, hint, low <= 1 <= high))
 
 
-def share_plot(rows: list[dict], peak: dict, names: dict[str, str], styles: dict) -> Markup:
+def share_plot(rows: list[dict], names: dict[str, str], styles: dict) -> Markup:
     """A row for each operator, under the heading of its family; a marker for each participant."""
     shares = {
         (index, key): share
         for index, row in enumerate(rows)
         for key, entry in row["measured"].items()
-        if entry["status"] == "ok" and (share := words.roofline_share(row, entry, peak)) is not None
+        if entry["status"] == "ok" and (share := words.roofline_share(row, entry)) is not None
     }
     keys = list(names)
     if not shares:

@@ -39,8 +39,8 @@ def tables(results: dict[str, Any]) -> Iterable[Table]:
     for suite in dict.fromkeys(row["suite"] for row in rows):
         for threads in sorted({row["threads"] for row in rows if row["suite"] == suite}):
             some = [row for row in rows if row["suite"] == suite and row["threads"] == threads]
-            peak = results["machine"]["peak"].get(str(threads)) if suite == "operators" else None
-            yield _suite(f"{words.TITLES[suite]}, {words.threads(threads)}", some, names, peak)
+            title = f"{words.TITLES[suite]}, {words.threads(threads)}"
+            yield _suite(title, some, names, suite == "operators")
     if means := words.means(results):
         yield _summary(means, names)
     if failures := list(words.failures(rows, names)):
@@ -109,12 +109,12 @@ def _suite(
     title: str,
     rows: Sequence[dict[str, Any]],
     names: dict[str, str],
-    peak: dict[str, float] | None,
+    shares: bool,
 ) -> Table:
-    """With a peak, also how much of what the machine can do at best each row of ours reaches."""
+    """With `shares`, also how much of what the machine can do at best each row of ours reaches."""
     present = [key for key in names if any(key in row["measured"] for row in rows)]
     heads = ["case", *(names[key] for key in present), FASTER, "A/A", "error of aoe", "of peers"]
-    heads += ["aoe of roofline"] if peak else []
+    heads += ["aoe of roofline"] if shares else []
     body = []
     for row in rows:
         measured = row["measured"]
@@ -129,15 +129,15 @@ def _suite(
                 words.ratio(row.get("noise")),
                 MISSING if ours is None else words.error(ours),
                 "..".join(bounds) or MISSING,
-                *([_share(row, peak)] if peak else []),
+                *([_share(row)] if shares else []),
             ]
         )
     return title, heads, body
 
 
-def _share(row: dict[str, Any], peak: dict[str, float]) -> str:
+def _share(row: dict[str, Any]) -> str:
     ours = row["measured"].get(OURS, {"status": "missing"})
-    share = words.roofline_share(row, ours, peak) if ours["status"] == "ok" else None
+    share = words.roofline_share(row, ours) if ours["status"] == "ok" else None
     return MISSING if share is None else f"{share:.0%}"
 
 

@@ -32,6 +32,7 @@ def row(suite, case, threads=1, **more):
         "cpus": list(range(threads)),
         "flops": 400_000_000,
         "bytes": 1_000_000,
+        "peak": dict(PEAK),
         "rounds": 24,
         "measured": {"aoe": time(10.0), **{key: time(10 * r) for key, r in RATIOS.items()}},
         "noise": ratio(1.002) | {"of": "onnxruntime", "turns_ms": [0.1] * 24},

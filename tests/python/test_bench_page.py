@@ -243,7 +243,7 @@ def test_a_tuner_s_result_is_the_one_measured_again():
     ],
 )
 def test_share_of_the_roofline(flops, size, ms, share):
-    found = roofline_share({"flops": flops, "bytes": size}, {"median_ms": ms}, PEAK)
+    found = roofline_share({"flops": flops, "bytes": size, "peak": PEAK}, {"median_ms": ms})
     assert found == (None if share is None else pytest.approx(share))
 
 
