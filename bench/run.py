@@ -127,10 +127,10 @@ def _measure(
         except Exception as error:  # Whatever one case suffers from, the others are measured.
             why = f"the case cannot be prepared: {type(error).__name__}: {error}"
             row = failed_row(suite, model, cpus, family, dict.fromkeys(running, why))
-        # Bandwidth changes within minutes on a shared machine: a row is held against its own time's.
+        # Bandwidth changes within minutes on a shared machine: what counts is that of the row.
         row["peak"] = machine.better([before, machine.peak(cpus)])
-        peaks = results["machine"]["peak"]
-        peaks[str(threads)] = machine.better([row["peak"], *filter(None, [peaks.get(str(threads))])])
+        peaks, key = results["machine"]["peak"], str(threads)
+        peaks[key] = machine.better([row["peak"], peaks.get(key, row["peak"])])
         print(table.line(row, results["participants"]), flush=True)
         results["rows"].append(row)
         for name, version in bench.versions.items():

@@ -29,10 +29,11 @@ PLOT_TEXT = (
     "no difference is shown. Grey band: the same participant measured against itself (A/A)."
 )
 ROOFLINE_TEXT = (
-    "Attainable = min(peak, intensity * bandwidth) with the peak and bandwidth measured just before "
-    "and after the row at the same number of threads; intensity = operations / (bytes of inputs, weights and "
-    "outputs). Above 100 %: the data stayed in a cache, which is faster than the memory, or the "
-    "algorithm needs fewer operations than the definition counts, as Winograd's does."
+    "Attainable = min(peak, intensity * bandwidth) with the peak and bandwidth measured just "
+    "before and after the row at the same number of threads; intensity = operations / (bytes of "
+    "inputs, weights and outputs). Above 100 %: the data stayed in a cache, which is faster than "
+    "the memory, or the algorithm needs fewer operations than the definition counts, as "
+    "Winograd's does."
 )
 METHOD_TEXT = (
     "All participants of a row take turns in random order, in many short rounds. A ratio is the "

@@ -33,7 +33,9 @@ def roofline_share(row: dict, entry: dict) -> float | None:
     That quotient is the larger of the shares of peak and of bandwidth."""
     peak = row["peak"]
     pairs = ((row["flops"], peak["gflops"]), (row["bytes"], peak["gbps"]))
-    shares = [amount / (entry["median_ms"] * 1e6) / limit for amount, limit in pairs if amount and limit]
+    shares = [
+        amount / (entry["median_ms"] * 1e6) / limit for amount, limit in pairs if amount and limit
+    ]
     return max(shares, default=None)
 
 

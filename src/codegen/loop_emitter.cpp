@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/aside_sums.h"
+#include "codegen/distances.h"
 #include "expr/rewrite.h"
 
 // How the loops of a stage become code: at their core a block of vectors whose accumulators are
@@ -101,7 +102,7 @@ class LoopEmitter {
   // vectors' axis would go through more pages than the processor has at hand, vectors around
   // blocks.
   void core_loops(std::vector<AxisAt>& at) {
-    if (transposes() && reads_far()) {
+    if (transposes() && reads_far(loop_, points_)) {
       vector_loops(at, [&](const Body& vectors) {
         block_loops(at, [&](int blocks) { body(at, with_blocks(vectors, blocks)); });
       });
@@ -115,34 +116,6 @@ class LoopEmitter {
   static Body with_blocks(Body body, int blocks) {
     body.blocks = blocks;
     return body;
-  }
-
-  bool reads_far() const {
-    constexpr int64_t kFar = int64_t{4} << 20;
-    const auto vector = static_cast<size_t>(policy_.vector_axis);
-    bool far = false;
-    for (const Expr& result : loop_.results) {
-      for_each_node(result, [&](const Expr& e) {
-        const auto stride =
-            e->op == ExprOp::load ? points_.stride_along(e, vector, loop_.extents) : std::nullopt;
-        far = far || (stride && *stride * loop_.extents[vector] * info(e.dtype()).bytes > kFar);
-      });
-    }
-    return far;
-  }
-
-  // Whether a load runs through a matrix without gaps, of a size that the next one may wait beside
-  // it in the second-level cache.
-  bool is_near_matrix(const Expr& load) const {
-    const auto vector = static_cast<size_t>(policy_.vector_axis);
-    int64_t row = loop_.extents[static_cast<size_t>(policy_.block_axis)];
-    const size_t outer = around_.at.size();
-    // Blocks of its rows may be outer points.
-    if (outer > 0 && points_.stride_along(load, outer - 1, loop_.extents) == row) {
-      row *= loop_.extents[outer - 1];
-    }
-    return points_.stride_along(load, vector, loop_.extents) == row &&
-           row * loop_.extents[vector] * info(load.dtype()).bytes <= device_.caches[1].bytes / 4;
   }
 
   bool transposes() const { return policy_.block == policy_.lanes && policy_.lanes > 1; }
@@ -392,11 +365,13 @@ class LoopEmitter {
   // from block to block.
   void accumulate(std::vector<AxisAt>& at, const Body& body, Carried& accumulators, int pitch) {
     const size_t n = components();
+    const bool far_apart = sums_far_apart(loop_, points_, device_);
     for (int block = 0; block < body.blocks; ++block) {
       for (int vector = 0; vector < body.vectors; ++vector) {
         Point point = point_at(at, body, block, vector);
         llvm::Value** own = &accumulators[static_cast<size_t>(block * pitch + vector) * n];
         combine_element(point, own);
+        if (far_apart) points_.fetch_ahead(loop_.elements[0], point, body.vectors * lanes());
         for (const Loop::Kept& kept : loop_.kept) {
           points_.store(kept.store, points_.value(kept.value, point, loop_.extents), point, false);
         }
@@ -555,7 +530,9 @@ class LoopEmitter {
       for (int vector = 0; vector < body.vectors; ++vector) {
         const Point& first = points[static_cast<size_t>(vector)];
         if (first.valid != first.lanes) continue;
-        const int64_t rows = is_near_matrix(e) ? loop_.extents[vector_axis] : 0;
+        const int64_t rows = is_near_matrix(e, loop_, around_.at.size(), points_, device_)
+                                 ? loop_.extents[vector_axis]
+                                 : 0;
         const auto turned = points_.transposed(e, first, vector_axis, block_axis, rows);
         for (int block = 0; block < body.blocks; ++block) {
           points[static_cast<size_t>(block * body.vectors + vector)].known[{&*e, nullptr}] =

@@ -435,6 +435,13 @@ std::optional<std::vector<llvm::Value*>> PointEmitter::interleaved(const std::ve
   return result;
 }
 
+void PointEmitter::fetch_ahead(const Expr& load, Point& point, int64_t elements) {
+  const auto id = static_cast<size_t>(load->id);
+  const NestBuffer& buffer = nest_.buffers[id];
+  llvm::Value* from = pointer(buffer, id, *linear(load->operands[0], point));
+  function_.prefetch(function_.element(from, elements, info(buffer.dtype).bytes));
+}
+
 // Processors follow memory that is read in a row by themselves, but not lines that lie apart, and
 // hardly both at once. What the next matrix needs is therefore asked for in the order in which it
 // lies there, however this one is read: as much for each block as the block has.

@@ -55,6 +55,9 @@ class PointEmitter {
   std::vector<llvm::Value*> transposed(const Expr& load, Point point, size_t vector_axis,
                                        size_t block_axis, int64_t rows);
 
+  // Asks for what lies `elements` behind what a linear load reads.
+  void fetch_ahead(const Expr& load, Point& point, int64_t elements);
+
   // The values of loads that read every n-th element, each from one further on, n in number: what
   // lies between the first and the last is read whole, then picked apart. Nothing if they are not
   // such loads.

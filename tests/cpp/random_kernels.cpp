@@ -9,6 +9,7 @@
 #include "measure/guarded_memory.h"
 #include "policy/policy_text.h"
 #include "policy/space.h"
+#include "policy/streaming.h"
 #include "policy/validate.h"
 #include "tests/cpp/random_workloads.h"
 
@@ -33,6 +34,22 @@ Policy random_policy(const Space& space, Random& random) {
   }
 }
 
+// A space offers stores past the caches only for results that are larger than any here.
+void stream_some(Policy& policy, const Space& space, Random& random) {
+  const Schedule& schedule = space.schedule(policy.structure);
+  for (size_t i = 0; i < policy.items.size(); ++i) {
+    if (auto* product = std::get_if<ProductPolicy>(&policy.items[i])) {
+      product->streaming = random() % 4 == 0;
+      continue;
+    }
+    const Nest& nest = std::get<Nest>(schedule.items[i]);
+    std::vector<LoopPolicy>& loops = std::get<NestPolicy>(policy.items[i]).loops;
+    for (size_t k = 0; k < loops.size(); ++k) {
+      loops[k].streaming = random() % 2 == 0 && may_stream(nest, nest.loops[k], loops[k]);
+    }
+  }
+}
+
 std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Random& random,
                                    std::string& text, Announce announce) {
   const Device device = random_device(random);
@@ -40,7 +57,8 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
   text = fmt::format("seed {}, {}\n{}", seed, name(device.instruction_sets.back()), workload_text);
   const auto workload = std::make_shared<const Workload>(parse_workload(workload_text));
   const Space space(workload, device);
-  const Policy policy = random_policy(space, random);
+  Policy policy = random_policy(space, random);
+  stream_some(policy, space, random);
   const std::string policy_text = to_string(policy, *workload);
   text += policy_text;
   if (announce != nullptr) announce(seed, text);
