@@ -168,9 +168,11 @@ std::string assembler_text(const Device& device) {
   std::string sets;
   for (const InstructionSet set : device.instruction_sets) sets += fmt::format(" {}", name(set));
   return fmt::format(
-      "processor {} {}\ninstruction sets{}{}{}\nvector bytes {}\nllvm {}\naoe {} {}\n",
+      "processor {} {}\ninstruction sets{}{}{}\nvector bytes {}\nsecond-level cache {}\n"
+      "llvm {}\naoe {} {}\n",
       device.soc_version(), host_cpu(), sets, device.fma ? " fma" : "", device.f16c ? " f16c" : "",
-      device.vector_bytes, LLVM_VERSION_STRING, AOE_VERSION, code_version());
+      device.vector_bytes, device.caches[1].bytes, LLVM_VERSION_STRING, AOE_VERSION,
+      code_version());
 }
 
 std::string llvm_text(const Device& device, const EmitModule& emit) {

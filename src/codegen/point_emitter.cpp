@@ -69,6 +69,28 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, Poin
   return result;
 }
 
+std::optional<PointEmitter::Linear> PointEmitter::linear_in_lanes(const Expr& index, Point& point,
+                                                                  llvm::Value* guard) {
+  if (auto whole = linear(index, point)) return whole;
+  if (index->op == ExprOp::add) {
+    const auto a = linear_in_lanes(index->operands[0], point, guard);
+    const auto b = a ? linear_in_lanes(index->operands[1], point, guard) : std::nullopt;
+    if (!b) return std::nullopt;
+    llvm::Value* variable = a->variable == nullptr ? b->variable : a->variable;
+    if (a->variable != nullptr && b->variable != nullptr) {
+      variable = ir_.CreateAdd(a->variable, b->variable);
+    }
+    return Linear{variable, a->constant + b->constant, a->lane_stride + b->lane_stride};
+  }
+  bool differs = any_node(index, [](const Expr& e) { return e->op == ExprOp::load; });
+  for (size_t axis = 0; axis < point.at.size(); ++axis) {
+    differs =
+        differs || (point.at[axis].lanes && depends_on_axis(index, static_cast<int64_t>(axis)));
+  }
+  if (differs) return std::nullopt;
+  return Linear{.variable = value(index, point, guard)};
+}
+
 std::optional<PointEmitter::Place> PointEmitter::known_place(const Expr& load, Point& point) {
   const Shape& shape = nest_.buffers[static_cast<size_t>(load->id)].shape;
   const Shape strides = load->linear ? Shape{1} : row_major_strides(shape);
@@ -199,7 +221,7 @@ PointEmitter::Access PointEmitter::access_of(const Expr& load, size_t dims, Poin
       if (is_vector(here)) limit = elements_.splat(limit, point.lanes);
       inside = both(inside, ir_.CreateICmpULT(here, limit));
     }
-    const auto part = at ? linear(index, point) : std::nullopt;
+    const auto part = at ? linear_in_lanes(index, point, guard) : std::nullopt;
     if (part) {
       at->constant += part->constant * strides[d];
       at->lane_stride += part->lane_stride * strides[d];

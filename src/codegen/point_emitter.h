@@ -150,6 +150,8 @@ class PointEmitter {
   llvm::Value* next_matrix(const Expr& load, Point point, size_t vector_axis, int64_t rows);
   const Affine* affine(const Expr& index, size_t rank);
   std::optional<Linear> linear(const Expr& index, Point& point);
+  // As linear, where parts that are the same for all lanes need not be linear themselves.
+  std::optional<Linear> linear_in_lanes(const Expr& index, Point& point, llvm::Value* guard);
   llvm::Value* pointer(const NestBuffer& buffer, size_t id, const Linear& at);
   void access(size_t buffer, const std::function<void()>& emit) {
     function_.accessing(nest_.memory_of(buffer), emit);

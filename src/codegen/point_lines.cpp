@@ -30,7 +30,11 @@ std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Poin
   }
   // By position, not by offset: one that lies outside may have the offset of one that does not.
   std::vector<int64_t> key{load->id};
-  for (size_t d = 0; d < last; ++d) key.push_back(linear(load->operands[d], point)->constant);
+  for (size_t d = 0; d < last; ++d) {
+    const auto position = linear(load->operands[d], point);
+    if (!position) return std::nullopt;
+    key.push_back(position->constant);
+  }
   Line& line = (*lines_)[key];
   if (line.start == nullptr) {
     const auto id = static_cast<size_t>(load->id);
@@ -152,7 +156,7 @@ llvm::Value* PointEmitter::from_line_outside(const Expr& load, const Access& acc
   const Shape strides = row_major_strides(buffer.shape);
   Linear first;
   for (size_t d = 0; d < strides.size(); ++d) {
-    const auto part = linear(load->operands[d], start);
+    const auto part = linear_in_lanes(load->operands[d], start, nullptr);
     first.constant += part->constant * strides[d];
     if (part->variable == nullptr) continue;
     llvm::Value* term = ir_.CreateMul(part->variable, function_.index(strides[d]), "", false, true);

@@ -104,6 +104,9 @@ PassesResult passes_of(const Json& json) {
   PassesResult result;
   for (const Json& pass : json.at("passes")) {
     result.passes.push_back({pass.at("total_ns"), numbers_of(pass.at("workload_ns"))});
+    for (const double ns : result.passes.back().workload_ns) {
+      require(std::isnan(ns) || ns >= 0, "a time of {} ns", ns);
+    }
   }
   result.failed = failed_of(json.at("failed"));
   return result;

@@ -190,7 +190,7 @@ class LayoutChoice {
         const auto at = std::find_if(variables.begin(), variables.end(), [&](int v) {
           return variables_[static_cast<size_t>(v)] == id;
         });
-        text += fmt::format(" {}", at - variables.begin());
+        text += fmt::format(" {}{}", at - variables.begin(), is_movable(id) ? "" : " fixed");
       }
     }
     std::map<std::vector<int>, double>* const known = &known_[text];

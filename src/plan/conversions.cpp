@@ -36,6 +36,7 @@ class Offer {
         if (!is_seen(id)) continue;
         const int own = another(id);
         after.push_back(copying(step, own, id));
+        taken_[id] = own;
         id = own;
       }
       steps.push_back(std::move(step));

@@ -1,6 +1,7 @@
 #include "policy/estimate.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "expr/affine.h"
@@ -166,8 +167,8 @@ class LoopEstimate {
   std::set<const Expr::Node*> seen_;
 };
 
-// Bytes that a loop reads and writes, no more of a buffer than it has.
-double bytes_of(const Nest& nest, const Loop& loop) {
+// Bytes that a loop reads and writes of each buffer, no more than it has.
+void look_at_bytes(const Nest& nest, const Loop& loop, std::map<size_t, double>& bytes) {
   std::set<size_t> touched;
   const auto look = [&](const Expr& e) {
     if (e->op == ExprOp::load) touched.insert(nest.memory_of(static_cast<size_t>(e->id)));
@@ -178,25 +179,26 @@ double bytes_of(const Nest& nest, const Loop& loop) {
     touched.insert(nest.memory_of(static_cast<size_t>(store.buffer)));
   }
   const int64_t points = element_count(loop.extents);
-  double bytes = 0;
   for (const size_t b : touched) {
     const NestBuffer& buffer = nest.buffers[b];
     if (buffer.row) continue;
-    bytes += static_cast<double>(std::min(points, element_count(buffer.shape)) *
-                                 info(buffer.dtype).bytes);
+    const auto seen = static_cast<double>(std::min(points, element_count(buffer.shape)) *
+                                          info(buffer.dtype).bytes);
+    bytes[b] = std::max(bytes[b], seen);
   }
-  return bytes;
 }
 
 double nest_cycles(const Nest& nest, const Device& device) {
   double cycles = 0;
-  double bytes = 0;
+  std::map<size_t, double> bytes;
   for (const Loop& loop : nest.loops) {
     const double times = loop.once ? 1.0 / static_cast<double>(nest.points()) : 1;
     cycles += LoopEstimate(loop, device).cycles() * times;
-    bytes = std::max(bytes, bytes_of(nest, loop));
+    look_at_bytes(nest, loop, bytes);
   }
-  return std::max(cycles, moving_cycles(bytes, device)) + kCallCycles;
+  double all_bytes = 0;
+  for (const auto& [buffer, seen] : bytes) all_bytes += seen;
+  return std::max(cycles, moving_cycles(all_bytes, device)) + kCallCycles;
 }
 
 // Columns that are not read as they lie are copied: vectors of them where they lie side by side, or

@@ -156,6 +156,28 @@ bool is_aligned(const Workload& workload, const Stage& stage, const std::set<int
   return aligned;
 }
 
+// Whether a stage goes across memory in a row: neighbours lie along an axis that would be shared.
+bool goes_across(const Stage& stage, size_t outer) {
+  const auto depends_on = [&](const Expr& index, size_t first, size_t last) {
+    for (size_t axis = first; axis < last; ++axis) {
+      if (depends_on_axis(index, static_cast<int64_t>(axis))) return true;
+    }
+    return false;
+  };
+  const size_t rank = stage.extents().size();
+  bool across = false;
+  for_each_load(stage, [&](const Expr& load) {
+    const std::vector<Expr> index = index_of(load);
+    if (index.empty()) return;
+    const bool inside = std::any_of(index.begin(), index.end(), [&](const Expr& position) {
+      return depends_on(position, outer, rank);
+    });
+    across = across || (inside && depends_on(index.back(), 0, outer) &&
+                        !depends_on(index.back(), outer, rank));
+  });
+  return across;
+}
+
 // How many axes to share, at most `limit`: all but what a row needs to be worth a vector.
 size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, size_t limit) {
   constexpr int64_t kShortRow = 16;
@@ -168,7 +190,11 @@ size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, s
     }
     return longest;
   };
-  while (limit > 0 && longest_row(limit) < kShortRow) --limit;
+  const auto across = [&](size_t outer) {
+    return std::any_of(stages.begin(), stages.end(),
+                       [&](size_t s) { return goes_across(workload.stages[s], outer); });
+  };
+  while (limit > 0 && (longest_row(limit) < kShortRow || across(limit))) --limit;
   return limit;
 }
 

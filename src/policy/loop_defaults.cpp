@@ -148,6 +148,14 @@ class LoopChoice {
   void choose_block(LoopPolicy& policy) const {
     const auto vector = static_cast<size_t>(policy.vector_axis);
     if (loop_.is_reduced(vector)) {
+      // What several numbers are kept of, as the largest and its place, is one chain of steps that
+      // wait for each other: rows beside each other fill the time.
+      if (loop_.reducer->size() > 1 && outer_ < loop_.out_rank && loop_.extents[outer_] >= 4) {
+        policy.block_axis = static_cast<int>(outer_);
+        policy.block = 4;
+        policy.unroll = 1;
+        return;
+      }
       // Rows that are reduced side by side wait for each other's last steps less.
       if (outer_ < loop_.out_rank && loop_.extents[outer_] == 2) {
         policy.block_axis = static_cast<int>(outer_);
@@ -200,6 +208,12 @@ class LoopChoice {
         if (axis == vector || stride(load, axis) != 1) continue;
         if (static_cast<int>(axis) == nest_.ranged_axis) continue;
         if (loop_.extents[axis] < policy.lanes) continue;
+        // What is left over is moved element by element: smaller squares may leave nothing.
+        const auto leaves_nothing = [&](int lanes) {
+          return loop_.extents[axis] % lanes == 0 && loop_.extents[vector] % lanes == 0;
+        };
+        const int half = policy.lanes / 2;
+        if (!leaves_nothing(policy.lanes) && half > 1 && leaves_nothing(half)) policy.lanes = half;
         policy.block_axis = static_cast<int>(axis);
         policy.block = policy.lanes;
         policy.unroll = 1;

@@ -79,12 +79,12 @@ std::string to_string(const Nest& nest) {
       axis_line(i, loop.out_rank, loop.extents[i], loop.is_reduced(i) ? "reduce" : "for",
                 annotation(loop, i) + (ranged ? " in a range" : ""));
     }
-    const auto store_line = [&](const NestStore& store, const std::string& value) {
+    const auto store_line = [&](const NestStore& store, const std::string& value, bool streaming) {
       line(fmt::format("%{}[{}] = {}{}", store.buffer, to_string(store.offset, loop.out_rank),
-                       value, loop.policy.streaming ? " past the caches" : ""));
+                       value, streaming ? " past the caches" : ""));
     };
     for (const Loop::Kept& kept : loop.kept) {
-      store_line(kept.store, to_string(kept.value, loop.out_rank));
+      store_line(kept.store, to_string(kept.value, loop.out_rank), false);
     }
     if (loop.reducer) {
       std::vector<std::string> elements;
@@ -95,7 +95,7 @@ std::string to_string(const Nest& nest) {
       margin.resize(inside.size() + 2 * (loop.out_rank - nest.outer.size()));
     }
     for (size_t i = 0; i < loop.stores.size(); ++i) {
-      store_line(loop.stores[i], to_string(loop.results[i], loop.out_rank));
+      store_line(loop.stores[i], to_string(loop.results[i], loop.out_rank), loop.policy.streaming);
     }
   }
   return text;

@@ -62,6 +62,7 @@ class Space {
   // Roughly how many policies there are, counted along the default's decisions.
   double size() const;
 
+  // Good until many other structures have been asked for.
   const Schedule& schedule(const Structure& structure) const;
   const Workload& workload() const { return *workload_; }
   const Device& device() const { return device_; }
@@ -78,7 +79,7 @@ class Space {
   Device device_;
   std::vector<Schedule::Fate> fates_;  // by the default structure: what a stage can be kept from
   Policy standard_;
-  // Schedules by the text of their structure; there are few, and making one costs a millisecond.
+  // Schedules by their structure; there are few, and making one costs a millisecond.
   mutable std::vector<std::pair<Structure, std::unique_ptr<Schedule>>> schedules_;
 };
 

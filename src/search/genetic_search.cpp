@@ -125,10 +125,8 @@ class GeneticSearch : public Strategy {
 
   Policy scattered(const Space& space, const Policy& from) {
     const std::vector<Decision> chain = space.decisions(from);
-    const auto items = std::count_if(chain.begin(), chain.end(),
-                                     [](const Decision& one) { return one.structural; });
     return space.chosen(from, [&](size_t d, size_t count, size_t wanted) {
-      const bool stays = d < static_cast<size_t>(items) ||
+      const bool stays = (d < chain.size() && chain[d].structural) ||
                          std::uniform_real_distribution<double>(0, 1)(random_) > kFreshChange;
       return stays ? wanted : below(count);
     });

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "expr/parse.h"
+#include "policy/policy_text.h"
+#include "policy/validate.h"
 #include "tests/cpp/generated.h"
 
 namespace aoe {
@@ -102,10 +104,9 @@ const Case kCases[] = {
      "- 1, d]?-inf\nout %1\n"},
 };
 
-class Kernels : public testing::TestWithParam<Case> {};
-
-TEST_P(Kernels, ComputeWhatTheReferenceDoes) {
-  const auto workload = std::make_shared<const Workload>(parse_workload(GetParam().text));
+// By the given policy, or the default one of each device.
+void expect_as_the_reference(const char* text, const std::string& policy_text = "") {
+  const auto workload = std::make_shared<const Workload>(parse_workload(text));
   std::vector<Tensor> inputs;
   std::vector<Tensor> weights;
   for (const int id : workload->inputs) {
@@ -115,7 +116,10 @@ TEST_P(Kernels, ComputeWhatTheReferenceDoes) {
   }
   const std::vector<Tensor> expected = Evaluator(workload).run(inputs, 1);
   for (const Device& device : host_devices()) {
-    const Kernel kernel(workload, device, weights);
+    const Policy policy = policy_text.empty() ? default_policy(*workload, device)
+                                              : parse_policy(policy_text, *workload);
+    if (validate(policy, *workload, device)) continue;
+    const Kernel kernel(workload, policy, device, weights);
     const std::vector<Tensor> results = kernel.run(inputs, 1);
     EXPECT_EQ(kernel.fallbacks(), 0);
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -131,8 +135,44 @@ TEST_P(Kernels, ComputeWhatTheReferenceDoes) {
   }
 }
 
+class Kernels : public testing::TestWithParam<Case> {};
+
+TEST_P(Kernels, ComputeWhatTheReferenceDoes) { expect_as_the_reference(GetParam().text); }
+
 INSTANTIATE_TEST_SUITE_P(Mended, Kernels, testing::ValuesIn(kCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+// Rows of odd lengths and whole ones, turned by squares of the widest
+// vectors or of narrower ones, written past the caches.
+TEST(Transposes, ComputeWhatTheReferenceDoesPastTheCaches) {
+  struct {
+    int matrices, rows, columns;
+  } const sizes[] = {{3, 33, 32}, {2, 64, 48}, {2, 5, 16}};
+  for (const auto& [matrices, rows, columns] : sizes) {
+    for (const char* dtype : {"f32", "i64"}) {
+      const std::string text =
+          fmt::format("in %0 {0}[{1},{2},{3}]\n%1 {0}[{1},{3},{2}] = %0[a, c, b]\nout %1\n", dtype,
+                      matrices, rows, columns);
+      for (const int side : {2, 4, 8, 16}) {
+        expect_as_the_reference(text.c_str(),
+                                fmt::format("loops outer=1 [c:{0} b/{0} stream]", side));
+      }
+    }
+  }
+}
+
+// More than a second-level cache holds, in steps of more than a page.
+TEST(Sums, AcrossPagesAreWhatTheReferenceComputes) {
+  expect_as_the_reference("in %0 f32[601,2051]\n%1 f32[2051] = sum(r:601) %0[r, a]\nout %1\n");
+}
+
+// Positions that are the same for all lanes need not be linear.
+TEST(Loads, ReadVectorsAtPlacesThatAreNotLinear) {
+  expect_as_the_reference(
+      "in %0 f32[2,7,5,24]\n%1 f32[2,14,15,24] = %0[a, b / 2, c / 3, d]\nout %1\n");
+  expect_as_the_reference(
+      "in %0 f32[2,7,5,24]\n%1 f32[2,9,15,24] = %0[a, (b / 2) + 3, (c / 3) - 1, d]?0\nout %1\n");
+}
 
 // Sizes that tiles divide and such that they do not, several images, no surroundings, and what
 // follows the sums.

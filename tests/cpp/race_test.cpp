@@ -91,7 +91,7 @@ TEST(Race, WhoIsFarBehindIsOutAtOnce) {
 }
 
 TEST(Race, WhoWasOutStaysOut) {
-  std::vector<std::vector<double>> rounds(4, {100, 90, 200});
+  std::vector<std::vector<double>> rounds(4, {100, 90, 91});
   rounds.push_back({100, 90, 0});
   const Race race = race_of(rounds);
   EXPECT_EQ(race.remaining, (std::vector<size_t>{1, 0}));

@@ -152,12 +152,15 @@ TEST(Searchers, TrySeedsFirstAndDescendLast) {
   const auto searcher =
       search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>()), std::move(plan));
   const std::vector<Policy> first = searcher->propose(4);
+  ASSERT_EQ(first.size(), 4u);
   EXPECT_EQ(first[0], seeds[0]);
   EXPECT_EQ(first[1], seeds[2]);  // the default is known
   searcher->learn(seeds[0], 0.5);
   for (int i = 0; i < 2; ++i) searcher->propose(4);
   const std::vector<Policy> neighbours = space->neighbours(seeds[0]);
-  for (const Policy& policy : searcher->propose(4)) {
+  const std::vector<Policy> last = searcher->propose(4);
+  ASSERT_EQ(last.size(), 4u);
+  for (const Policy& policy : last) {
     EXPECT_NE(std::find(neighbours.begin(), neighbours.end(), policy), neighbours.end());
   }
 }

@@ -65,7 +65,16 @@ TEST(TakeBack, KeepsTheBetterOneOfTwoThatDoNotGoTogether) {
   EXPECT_EQ(whole(2, clash).kept, (Policies{1}));
 }
 
-TEST(TakeBack, NothingIsKeptWithoutProof) {
+// Each was proven in its place: less than can be proven of the whole is no reason to take it back.
+TEST(TakeBack, KeepsWhatGainsTooLittleToBeProvenOfTheWhole) {
+  const auto little = [](const Policies&) { return 1.005; };
+  ASSERT_NE(proof_of(std::vector<double>(24, 1.005)).decision, ProofDecision::accepted);
+  const Outcome outcome = whole(3, little);
+  EXPECT_EQ(outcome.kept.size(), 3);
+  EXPECT_EQ(outcome.trials, 1);
+}
+
+TEST(TakeBack, NothingIsKeptThatLoses) {
   const Outcome outcome = whole(64, sum_of(std::vector<double>(64, -0.01)), 5);
   EXPECT_TRUE(outcome.kept.empty());
   EXPECT_EQ(outcome.trials, 5);

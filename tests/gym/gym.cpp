@@ -32,6 +32,15 @@ GymSpace::GymSpace(RecordedSpace recorded)
     const auto as_it_is = [](size_t, size_t, size_t wanted) { return wanted; };
     return space_->chosen(sample.policy, as_it_is) != sample.policy;
   });
+  // Shares are of what is the default now.
+  const auto is_standard = [&](const auto& sample) { return sample.policy == space_->standard(); };
+  const auto standard =
+      std::find_if(recorded_.samples.begin(), recorded_.samples.end(), is_standard);
+  if (standard != recorded_.samples.end()) {
+    std::iter_swap(recorded_.samples.begin(), standard);
+    const double share = recorded_.samples[0].share;
+    for (auto& sample : recorded_.samples) sample.share /= share;
+  }
   for (const auto& sample : recorded_.samples) {
     points_.push_back(point_of(sample.policy));
     best_ = std::min(best_, sample.share);
