@@ -14,6 +14,7 @@ from models import zoo
 from operators.cases import IDENTITY, operators
 from peers import OURS, RIVALS
 from tuning import suite as tuning
+from tuning.tuners import Limits
 
 SUITES = ("models", "real", "narrow", "operators", "call", "tuning")
 MODEL_SUITES = ("models", "real", "narrow")
@@ -54,7 +55,19 @@ def read_options() -> argparse.Namespace:
     add("--threads", type=numbers, default=None, help="numbers of threads (1,2)")
     add("--quick", action="store_true", help=f"at least {QUICK_SECONDS} s a row: a first look")
     add("--seconds", type=count, help="of measuring for each row: longer narrows the intervals")
-    add("--trials", type=count, default=256, help="of each operator in the tuning suite (256)")
+    limits = Limits()
+    add(
+        "--trials",
+        type=count,
+        default=limits.trials,
+        help=f"of TVM for each operator of the tuning suite ({limits.trials})",
+    )
+    add(
+        "--budget",
+        type=count,
+        default=limits.budget_s,
+        help=f"of aoe for each operator of the tuning suite, in seconds ({limits.budget_s})",
+    )
     add("--json", type=Path, default=build / "results.json", help="where the results go")
     add("--page", type=Path, default=build / "results.html", help="where the page goes")
     add("--work", type=Path, default=build, help="for models, environments and logs")

@@ -20,6 +20,7 @@ SECONDS_TO_LOAD = 400
 # What a user may have set for other work would change threads, kernels or memory of a participant.
 INFLUENCES = (
     "AOE_",
+    "ASCEND_",
     "ATEN_",
     "CC",
     "CXX",
@@ -40,8 +41,10 @@ INFLUENCES = (
     "PYTHON",
     "PYTORCH_",
     "TBB_",
+    "TE_",
     "TORCH",
     "TUNE_",
+    "TUNING_",
     "TVM_",
 )
 # Nor has a table policies that its reader does not have.

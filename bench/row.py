@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,6 +34,8 @@ class Case:
     flops: int | None
     bytes: int | None
     family: str | None = None
+    # By participant: what its tuner made of the model, which it loads instead.
+    found: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass
@@ -108,7 +110,7 @@ class Bench:
                 "loading",
                 SECONDS_TO_LOAD,
                 do="load",
-                model=str(case.model),
+                model=str(case.found.get(participant, case.model)),
                 inputs=str(case.inputs),
                 threads=len(cpus),
             )

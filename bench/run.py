@@ -41,17 +41,19 @@ from environments import Environments
 from intervals import FEWEST_PAIRS
 from models import zoo
 from models.builder import serialize
-from peers import OURS, RIVALS, tvm_tune
+from operators.cases import operators
+from peers import OURS, RIVALS, tvm_tune, tvm_tuned
 from report import FORMAT
 from rounds import FEWEST_ROUNDS
 from row import Bench, Case, failed_row
 from show import page, table, words
 from summary import summarize
 from tuning import suite as tuning
+from tuning.tuners import Limits
 from work import with_static_shapes, work
 
 # Of measuring, for a row; a row takes longer if its calls are long.
-SECONDS = {"models": 20, "real": 8, "narrow": 8, "operators": 4, "call": 4}
+SECONDS = {"models": 20, "real": 8, "narrow": 8, "operators": 4, "call": 4, "tuning": 8}
 
 
 def main() -> int:
@@ -86,7 +88,9 @@ def main() -> int:
     try:
         _measure(bench, names, cases, cores, options, results, save)
         if to_tune:
-            _tune(to_tune, environments, options, results, save)
+            tuned = {OURS: participants[OURS], "tvm": tvm_tuned}
+            bench = Bench(environments, tuned, options.work, versions={})
+            _tune(to_tune, bench, cores[:1], options, results, save)
         ended = 0
     except KeyboardInterrupt:
         print("\nInterrupted: what follows is what was measured so far.", flush=True)
@@ -118,7 +122,7 @@ def _measure(
         print(f"[{number}/{len(rows)}] {model.title}, {words.threads(threads)}", flush=True)
         cpus = cores[:threads]
         before = machine.peak(cpus)
-        seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS[suite])
+        seconds = _seconds(options, suite)
         fewest = FEWEST_PAIRS if options.quick else FEWEST_ROUNDS
         running = [name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS)]
         try:
@@ -132,26 +136,38 @@ def _measure(
         peaks, key = results["machine"]["peak"], str(threads)
         peaks[key] = machine.better([row["peak"], peaks.get(key, row["peak"])])
         print(table.line(row, results["participants"]), flush=True)
-        results["rows"].append(row)
-        for name, version in bench.versions.items():
-            results["participants"][name]["version"] = version
+        _keep(row, bench, results)
         save()
 
 
 def _tune(
     names: Sequence[str],
-    environments: Environments,
+    bench: Bench,
+    cpus: Sequence[int],
     options: argparse.Namespace,
     results: dict[str, Any],
     save: Callable[[], None],
 ) -> None:
-    def keep(entry: dict[str, Any]) -> None:
-        results["tuning"].append(entry)
-        if entry.get("version"):
-            results["participants"][entry["participant"]]["version"] = entry["version"]
+    def keep(entries: list[dict[str, Any]], row: dict[str, Any]) -> None:
+        results["tuning"] += entries
+        _keep(row, bench, results)
         save()
 
-    tuning.run(names, options.trials, 1, environments, options.work / "tuning", keep)
+    known = operators()
+    folder = options.work / "cases"
+    cases = (_write(folder, tuning.SUITE, known[name].model, None) for name in names)
+    limits = Limits(options.trials, options.budget)
+    tuning.run(cases, limits, bench, cpus, _seconds(options, tuning.SUITE), keep)
+
+
+def _seconds(options: argparse.Namespace, suite: str) -> float:
+    return options.seconds or (QUICK_SECONDS if options.quick else SECONDS[suite])
+
+
+def _keep(row: dict[str, Any], bench: Bench, results: dict[str, Any]) -> None:
+    results["rows"].append(row)
+    for name, version in bench.versions.items():
+        results["participants"][name]["version"] = version
 
 
 @functools.cache  # For each number of threads the same files; some take most of a minute to make.

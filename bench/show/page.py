@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from show import page_tables as tables
-from show import plots, words
+from show import plots, tuned, words
 from show.svg import Markup, Node, tag
 
 STYLE = Path(__file__).with_name("page.css")
@@ -43,8 +43,8 @@ METHOD_TEXT = (
 )
 TUNING_TEXT = (
     "Curve: the best time so far, as the tuner itself measured it, against the seconds spent; "
-    "both axes logarithmic. Below it the result: the best kernel, measured again after the search, "
-    "since the best of many noisy measurements flatters."
+    "both axes logarithmic. Below it the result: what the tuners found, measured again in "
+    "interleaved rounds, since the best of many noisy measurements flatters."
 )
 TRAINING_TEXT = "There are no training measurements in this file."
 
@@ -199,18 +199,18 @@ def _operators(results: dict, names: dict[str, str], styles: dict) -> Markup:
 
 
 def _tuning(results: dict, names: dict[str, str], styles: dict) -> Markup:
-    entries, title = results["tuning"], "Tuning: quality over time"
-    if not entries:
+    title = "Tuning: quality over time"
+    if not tuned.rows(results):
         return _section("tuning", title, tag("p", "This file has no tuning measurements."))
-    cases: dict[tuple[str, int], list[dict]] = {}
-    for entry in entries:
-        cases.setdefault((entry["title"], entry["threads"]), []).append(entry)
     figures = []
-    for (name, threads), group in cases.items():
-        caption = tag("figcaption", f"{name}, {words.threads(threads)}")
-        ends = tag("ul", [tag("li", tables.tuned(entry, names)) for entry in group])
-        figures.append(tag("figure", caption, plots.quality_plot(group, names, styles), ends))
-    drawn = {entry["participant"] for entry in entries if entry["points"]}
+    for row in tuned.rows(results):
+        group = list(tuned.entries(results, row).values())
+        caption = tag("figcaption", f"{row['title']}, {words.threads(row['threads'])}")
+        ends = [tables.tuned(entry, row, names) for entry in group]
+        ends += tables.tuned_ratios(row, names)
+        listed = tag("ul", [tag("li", end) for end in ends])
+        figures.append(tag("figure", caption, plots.quality_plot(group, names, styles), listed))
+    drawn = {entry["participant"] for entry in results["tuning"] if entry["points"]}
     used = {key: name for key, name in names.items() if key in drawn}
     return _section(
         "tuning",

@@ -133,15 +133,25 @@ def failures(rows: list[dict], names: dict[str, str]) -> Node:
     return tag("ul", items, class_="failures") if items else None
 
 
-def tuned(entry: dict, names: dict[str, str]) -> str:
+def tuned(entry: dict, row: dict, names: dict[str, str]) -> str:
     """How far a participant came, or why it did not."""
-    name, best = names[entry["participant"]], words.tuned_ms(entry)
-    if best is None:
-        return f"{name}: {entry['status']}: {entry['why']}"
+    name, found = names[entry["participant"]], row["measured"][entry["participant"]]
+    if found["status"] != "ok":
+        return f"{name}: {found['status']}: {found['why']}"
+    best = found["median_ms"]
     rate = f"{digits(entry['flops'] / best / 1e6)} GFLOP/s"
     spent = f"{digits(entry['seconds'])} s, {entry['trials']} trials"
-    seen = digits(words.seen_by_tuner(entry))
-    return f"{name}: {digits(best)} ms ({rate}) in {spent}; as the tuner saw it {seen} ms"
+    points = [ms for _, ms in entry["points"]]
+    # The luckiest of many.
+    seen = f"; as the tuner saw it {digits(min(points))} ms" if points else ""
+    return f"{name}: {digits(best)} ms ({rate}) in {spent}{seen}; {_error(found)}"
+
+
+def tuned_ratios(row: dict, names: dict[str, str]) -> list[str]:
+    """What was found by one tuner against what was found by ours, and the noise of that."""
+    ratios = row.get("ratios", {}).items()
+    found = [f"{names[key]} / aoe: {words.ratio(ratio)}" for key, ratio in ratios]
+    return [*found, f"A/A: {words.ratio(row['noise'])}"] if "noise" in row else found
 
 
 def _pivot(entries: list[dict], labels: dict[str, str]) -> Markup:

@@ -10,7 +10,7 @@ from typing import Any
 
 from peers import OURS
 
-from show import words
+from show import tuned, words
 from show.words import MISSING
 
 WIDTH = 110
@@ -36,18 +36,18 @@ def line(row: dict[str, Any], participants: dict[str, Any]) -> str:
 def tables(results: dict[str, Any]) -> Iterable[Table]:
     names = {key: value["name"] for key, value in results["participants"].items()}
     rows = results["rows"]
-    for suite in dict.fromkeys(row["suite"] for row in rows):
+    for suite in dict.fromkeys(row["suite"] for row in rows if row["suite"] != words.TUNING):
         for threads in sorted({row["threads"] for row in rows if row["suite"] == suite}):
             some = [row for row in rows if row["suite"] == suite and row["threads"] == threads]
             title = f"{words.TITLES[suite]}, {words.threads(threads)}"
             yield _suite(title, some, names, suite == "operators")
+    if tuned.rows(results):
+        yield tuned.table(results, names)
     if means := words.means(results):
         yield _summary(means, names)
     if failures := list(words.failures(rows, names)):
         body = [[row["title"], str(row["threads"]), who, why] for row, who, why in failures]
         yield "Without a figure", ["case", "threads", "participant", "why"], body
-    if results["tuning"]:
-        yield _tuning(results["tuning"], names)
 
 
 def _warning(results: dict[str, Any]) -> list[str]:
@@ -155,26 +155,6 @@ def _summary(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
         for entry in entries
     ]
     return "Geometric means", ["suite", "threads", "of", "ratio", "rows"], body
-
-
-def _tuning(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
-    heads = ["operator", "tuner", "best ms (re-measured)", "as the tuner saw it", "seconds"]
-    heads += ["trials", "remark"]
-    body = []
-    for entry in entries:
-        # One that never started has neither.
-        spent = [f"{entry['seconds']:.0f}", str(entry["trials"])] if "seconds" in entry else []
-        times = [words.tuned_ms(entry), words.seen_by_tuner(entry)]
-        body.append(
-            [
-                entry["title"],
-                names[entry["participant"]],
-                *(MISSING if ms is None else words.digits(ms) for ms in times),
-                *(spent or [MISSING, MISSING]),
-                entry.get("why", ""),
-            ]
-        )
-    return "Tuning", heads, body
 
 
 def _time(entry: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+TUNING = "tuning"
 TITLES = {
     "models": "Models",
     "eight": "The eight models",
@@ -13,6 +14,7 @@ TITLES = {
     "narrow": "Models in narrower types",
     "operators": "Operators",
     "call": "The cost of a call",
+    TUNING: "Tuned operators",
 }
 # The peers that run everything: the only ones that "the faster" is chosen from.
 FASTER = "faster of ONNX Runtime, OpenVINO"
@@ -83,13 +85,3 @@ def means(results: dict[str, Any]) -> list[dict[str, Any]]:
     it all itself."""
     least = {"eight": 8}
     return [e for e in results["summary"] if e["rows"] >= least.get(e["suite"], 2)]
-
-
-def tuned_ms(entry: dict[str, Any]) -> float | None:
-    """The time of the kernel that a tuner came to, measured again after the search."""
-    return entry["remeasured_ms"] if entry["status"] == "ok" else None
-
-
-def seen_by_tuner(entry: dict[str, Any]) -> float | None:
-    """The best time as the tuner itself measured it: the luckiest of many."""
-    return min((ms for _, ms in entry["points"]), default=None)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from peers import OURS
+from show import words
+
 from tuning.tuner import Outcome
 
 # On a terminal the line is rewritten; a file gets a new one, so fewer.
@@ -38,17 +41,27 @@ class SignOfLife:
 
 def line(item: dict[str, Any]) -> str:
     head = f"{item['case']:32} {item['participant']:8} {item['threads']} thread(s)"
+    end = "" if item["status"] == "ok" else f"; {item['status']}: {item['why']}"
     if not item["points"]:
-        return f"{head}  {item['status']}: {item['why']}"
+        return f"{head}  nothing measured in {item['seconds']:.0f} s{end}"
     best_ms = item["points"][-1][1]
     seconds = next(seconds for seconds, ms in item["points"] if ms == best_ms)
     first_seconds, first_ms = item["points"][0]
     rate = item["flops"] / best_ms * 1e-6
-    text = (
-        f"{head}  {best_ms:8.3f} ms ({rate:6.1f} GFLOP/s) after {seconds:5.0f} s;"
+    return (
+        f"{head}  saw {best_ms:8.3f} ms ({rate:6.1f} GFLOP/s) after {seconds:5.0f} s;"
         f" first {first_ms:.3f} ms after {first_seconds:.0f} s;"
-        f" {item['trials']} of {item['trials_asked']} trials, {item['seconds']:.0f} s in all"
+        f" {item['trials']} trials, {item['seconds']:.0f} s in all{end}"
     )
-    if item["status"] == "ok":
-        return f"{text}; error {item['error']:.1e}"
-    return f"{text}; {item['status']}: {item['why']}"
+
+
+def compared(row: dict[str, Any]) -> str:
+    """What a row says of that which was found."""
+    parts = [
+        f"{name} {words.digits(e['median_ms'])} ms, error {words.error(e['error'])}"
+        if e["status"] == "ok"
+        else f"{name} {e['status']}: {e['why']}"
+        for name, e in row["measured"].items()
+    ]
+    parts += [f"{name} / {OURS} {words.ratio(r)}" for name, r in row.get("ratios", {}).items()]
+    return "    " + "; ".join([*parts, f"A/A {words.ratio(row.get('noise'))}"])

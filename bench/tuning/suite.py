@@ -1,28 +1,25 @@
-"""Tunes operators with every tuner there is.
+"""Tunes operators with every tuner there is, then measures what they found side by side.
 
-Each does it in a process of its own, which may use all cores to search and to build; the kernel
+Each tunes in a process of its own, which may use all cores to search and to build; the kernel
 that it looks for runs on as many as the suite has threads.
 """
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from environments import Environments
-from models.zoo import MOST_ERROR
-from operators.cases import FILE
 from process import Failure
-from work import operator_flops
+from row import Bench, Case, failed_row
 
-from tuning.screen import SignOfLife, line
+from tuning.screen import SignOfLife, compared, line
 from tuning.tuner import Outcome, follow
+from tuning.tuners import TUNERS, Limits, Task
 
-TVM_TUNER = Path(__file__).parents[1] / "peers" / "tvm_tune.py"
+SUITE = "tuning"
 
 # Ten of the forty operators, one of each kind that a tuner has to be good at.
 OPERATORS = (
@@ -38,133 +35,99 @@ OPERATORS = (
     "softmax_32x3x197x197",
 )
 
-# Generous: on a busy core MetaSchedule needs some 1.5 s for a trial.
-SECONDS_PER_TRIAL = 5.0
-SECONDS_TO_START = 120.0
-# A tuner stops itself at its deadline, but first finishes building its batch and checks.
+# A tuner stops itself at its deadline, but first finishes building its batch.
 SECONDS_TO_STOP = 240.0
 
-
-@dataclass(frozen=True)
-class Task:
-    """What a tuner is asked for."""
-
-    case: dict[str, Any]
-    threads: int
-    trials: int
-    deadline: float
-    environments: Environments
-    work: Path
+Entry = dict[str, Any]
 
 
-def tvm_command(task: Task) -> list[str]:
-    case = task.work / "case.json"
-    case.write_text(json.dumps(task.case))
-    return [
-        str(task.environments.python("tvm")),
-        str(TVM_TUNER),
-        *("--case", str(case), "--work", str(task.work)),
-        *("--threads", str(task.threads), "--trials", str(task.trials)),
-        *("--deadline", str(task.deadline)),
-    ]
-
-
-TUNERS: dict[str, Callable[[Task], list[str]]] = {"tvm": tvm_command}
-ABSENT = {"aoe": "aoe cannot tune yet"}
-
-
-def load_cases(names: Iterable[str], path: Path = FILE) -> list[dict[str, Any]]:
-    known = {case["name"]: case for case in json.loads(path.read_text())}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise SystemExit(f"no such operator: {', '.join(unknown)}; {path} has {', '.join(known)}")
-    return [known[name] for name in names]
-
-
-def flops(case: dict[str, Any]) -> int:
-    inputs, outputs = ([tuple(o["shape"]) for o in case[key]] for key in ("inputs", "outputs"))
-    return operator_flops(case["op"], case["attributes"], inputs, outputs)
-
-
-def entry(participant: str, task: Task, outcome: Outcome) -> dict[str, Any]:
+def entry(participant: str, task: Task, outcome: Outcome) -> Entry:
     """One element of the list `tuning` of the results."""
-    error = outcome.result.get("error")
-    why = outcome.why
-    if why is None and not (isinstance(error, float) and error <= MOST_ERROR):
-        why = f"the best kernel computes wrong values (error {error})"
     made = {
-        "case": task.case["name"],
-        "title": task.case["title"],
+        "case": task.case.zoo.name,
+        "title": task.case.zoo.title,
         "participant": participant,
-        "status": "failed" if why else "ok",
+        "status": "failed" if outcome.why else "ok",
         "threads": task.threads,
+        "limits": dataclasses.asdict(task.limits),
         "trials": outcome.trials,
-        "trials_asked": task.trials,
         "seconds": round(outcome.seconds, 3),
-        "flops": flops(task.case),
-        "error": error,
-        "remeasured_ms": outcome.result.get("remeasured_ms"),
-        "version": outcome.result.get("version"),
+        "flops": task.case.flops,
         "points": outcome.points,
     }
-    return {**made, "why": why} if why else made
+    return {**made, "why": outcome.why} if outcome.why else made
 
 
-def absent(participant: str, task: Task) -> dict[str, Any]:
-    return {
-        "case": task.case["name"],
-        "title": task.case["title"],
-        "participant": participant,
-        "status": "absent",
-        "why": ABSENT[participant],
-        "threads": task.threads,
-        "flops": flops(task.case),
-        "points": [],
-    }
-
-
-def tune(participant: str, task: Task) -> dict[str, Any]:
+def tune(participant: str, task: Task) -> Entry:
     """Tunes one operator; whatever happens to the tuner becomes an entry."""
-    if participant in ABSENT:
-        return absent(participant, task)
-    # MetaSchedule would start from the records that it finds there.
+    tuner = TUNERS[participant]
+    # Nothing is taken over from an earlier run: neither MetaSchedule's records nor a bank.
     shutil.rmtree(task.work, ignore_errors=True)
     task.work.mkdir(parents=True)
-    sign = SignOfLife(f"{task.case['name']} {participant}")
+    sign = SignOfLife(f"{task.case.zoo.name} {participant}")
     log = task.work / "log.txt"
     try:
-        command = TUNERS[participant](task)
+        command = tuner.command(task)
     except Failure as failure:
         return entry(participant, task, Outcome(why=str(failure)))
     outcome = follow(
         command,
         log,
-        task.deadline + SECONDS_TO_STOP,
-        # A tuner that is killed leaves the files of its candidates behind.
-        environment={"TMPDIR": str(task.work)},
+        tuner.deadline(task.limits) + SECONDS_TO_STOP,
+        environment=alone_in(task.work),
         on_progress=sign,
     )
     sign.finish()
     if outcome.why and log.stat().st_size:
-        outcome.why += f" (see {log})"
+        outcome.why += f" (log: {log})"
     return entry(participant, task, outcome)
 
 
+def alone_in(folder: Path) -> dict[str, str]:
+    """Banks, settings, caches, and what a tuner that is killed leaves behind, are all in there."""
+    places = ("ASCEND_CACHE_PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+    return dict.fromkeys(places, str(folder))
+
+
+def measured(
+    bench: Bench,
+    case: Case,
+    entries: Sequence[Entry],
+    folder: Callable[[str], Path],
+    cpus: Sequence[int],
+    seconds: float,
+) -> dict[str, Any]:
+    """The row of what the tuners found; those that failed are in it with their reason."""
+    failed = {e["participant"]: e["why"] for e in entries if e["status"] != "ok"}
+    ended = [e["participant"] for e in entries if e["status"] == "ok"]
+    if not ended:
+        return failed_row(SUITE, case.zoo, cpus, None, failed)
+    found = {name: TUNERS[name].found(folder(name)) for name in ended}
+    row = bench.row(dataclasses.replace(case, found=found), ended, cpus, seconds)
+    row["measured"] |= {name: {"status": "failed", "why": why} for name, why in failed.items()}
+    return row
+
+
 def run(
-    operators: Sequence[str],
-    trials: int,
-    threads: int,
-    environments: Environments,
-    work: Path,
-    keep: Callable[[dict[str, Any]], None],
-    participants: Sequence[str] = ("aoe", "tvm"),
+    cases: Iterable[Case],
+    limits: Limits,
+    bench: Bench,
+    cpus: Sequence[int],
+    seconds: float,
+    keep: Callable[[list[Entry], dict[str, Any]], None],
 ) -> None:
-    """Tunes the named operators; `keep` is given one entry for each and each participant."""
-    seconds = SECONDS_TO_START + SECONDS_PER_TRIAL * trials
-    for case in load_cases(operators):
-        for participant in participants:
-            folder = work / f"{case['name']}-{participant}-{threads}"
-            task = Task(case, threads, trials, seconds, environments, folder.resolve())
-            item = tune(participant, task)
-            print(line(item), flush=True)
-            keep(item)
+    """`keep` is given, for each case, an entry for each tuner and the row of what they found."""
+    for case in cases:
+
+        def folder(participant: str, name: str = case.zoo.name) -> Path:
+            return (bench.work / SUITE / f"{name}-{participant}-{len(cpus)}").resolve()
+
+        entries = []
+        for participant in bench.participants:
+            place = folder(participant)
+            task = Task(case, len(cpus), limits, bench.environments, place)
+            entries.append(tune(participant, task))
+            print(line(entries[-1]), flush=True)
+        row = measured(bench, case, entries, folder, cpus, seconds)
+        print(compared(row), flush=True)
+        keep(entries, row)

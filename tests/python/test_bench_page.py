@@ -11,7 +11,6 @@ from bench_results import (
     PEAK,
     PEERS,
     TUNERS,
-    absent,
     failed,
     mean,
     ratio,
@@ -36,7 +35,8 @@ def results():
     rows[0]["measured"]["iree"] = failed("killed by signal 9 while timing")
     del rows[0]["ratios"]["iree"]
     means = [mean("models", peer, 0.5, 9) for peer in ("best", "noise")]
-    return made(rows, means, [tuned("gemm"), absent("gemm")])
+    tuners, found = tuned("gemm")
+    return made([*rows, found], means, tuners)
 
 
 class Checker(HTMLParser):
@@ -93,13 +93,13 @@ def test_it_has_every_case_and_participant(results):
 
 def test_every_measured_operator_has_a_mark(results):
     kinds = [v for _, k, v in checked(results).attributes if k == "class" and "mark p0" in v]
-    assert len(kinds) == 80 + 1  # aoe: each operator's row, and the legend
+    # aoe: each operator's row and the legend; of what it tuned both points and their legend.
+    assert len(kinds) == 80 + 1 + 2 + 1
 
 
 def test_failures_say_why(results):
     found = words(results)
     assert "killed by signal 9 while timing" in found
-    assert "aoe: absent: aoe cannot tune yet" in found
     entry = results["rows"][0]
     entry["measured"]["aoe"] = failed("ran out of memory")
     for part in ("noise", "ratios", "best"):
@@ -225,12 +225,18 @@ def test_the_noise_is_drawn_as_a_band():
     assert start + width == pytest.approx(100 * axis.at(1.32), abs=0.02)
 
 
-def test_a_tuner_s_result_is_the_one_measured_again():
-    wrong = tuned("wrong", status="failed", why="computes wrong values")
-    found = words(made([], tuning=[tuned("gemm"), wrong]))
-    best = "TVM: 5.50 ms (10.0 GFLOP/s) in 20.0 s, 3 trials; as the tuner saw it 5.00 ms"
-    assert best in found
-    assert "TVM: failed: computes wrong values" in found
+def test_a_tuner_s_result_is_the_one_measured_beside_the_others():
+    tuners, gemm = tuned("gemm")
+    more, wrong = tuned("wrong")
+    wrong["measured"]["tvm"] = failed("wrong outputs")
+    del wrong["ratios"]
+    more[0]["points"] = []  # A tuner that found nothing to try: the default stands.
+    found = words(made([gemm, wrong], tuners=[*tuners, *more]))
+    best = "TVM: 5.00 ms (11.0 GFLOP/s) in 100 s, 3 trials; as the tuner saw it 5.00 ms; err 2.0e-7"
+    assert found.count(best) == 1
+    assert "TVM / aoe: 2.000 [1.980, 2.020]" in found
+    assert "aoe: 2.50 ms (22.0 GFLOP/s) in 4.00 s, 3 trials; err 2.0e-7" in found
+    assert "TVM: failed: wrong outputs" in found
 
 
 @pytest.mark.parametrize(

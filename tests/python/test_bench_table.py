@@ -1,7 +1,7 @@
 """The tables of the benchmark, and the words they share with the page."""
 
 import pytest
-from bench_results import absent, failed, mean, ratio, results, row, tuned
+from bench_results import failed, mean, ratio, results, row, tuned
 from models.zoo import ZooModel
 from row import failed_row
 from show import page, table, words
@@ -59,18 +59,32 @@ def test_the_eight_are_summed_up_only_if_all_are_there():
     ]
 
 
-def test_a_tuner_s_result_is_the_one_measured_again():
-    wrong = tuned("wrong", status="failed", why="computes wrong values")
-    killed = tuned("killed", status="failed", why="killed", remeasured_ms=None, points=[])
-    given = results([], tuning=[tuned("gemm"), absent("gemm"), wrong, killed])
-    columns = ("tuner", "best ms (re-measured)", "as the tuner saw it", "seconds", "trials")
-    found = shown(given)["Tuning"]
-    assert [tuple(line[column] for column in (*columns, "remark")) for line in found] == [
-        ("TVM", "5.50", "5.00", "20", "3", ""),
-        ("aoe", "-", "-", "-", "-", "aoe cannot tune yet"),
-        ("TVM", "-", "5.00", "20", "3", "computes wrong values"),
-        ("TVM", "-", "-", "20", "3", "killed"),
-    ]
+def test_tuners_are_compared_by_what_they_found_and_by_their_seconds():
+    tuners, gemm = tuned("gemm")
+    more, killed = tuned("killed")
+    killed["measured"]["tvm"] = failed("killed by SIGKILL")
+    del killed["ratios"]
+    found = shown(results([gemm, killed], tuners=[*tuners, *more]))
+    whole, partial = found["Tuned operators"]
+    assert whole == {
+        "operator": "Title of gemm",
+        "aoe ms": "2.50",
+        "TVM ms": "5.00",
+        "TVM / aoe ms": "2.000 [1.980, 2.020]",
+        "A/A": "1.002 [0.992, 1.012]",
+        "error of aoe": "2.0e-7",
+        "error of TVM": "2.0e-7",
+        "aoe tuned, s": "4.00",
+        "TVM tuned, s": "100",
+        "TVM / aoe s": "25.0",
+        "aoe trials": "3",
+        "TVM trials": "3",
+    }
+    assert (partial["aoe ms"], partial["TVM ms"]) == ("2.50", "failed")
+    assert partial["TVM / aoe ms"] == partial["TVM / aoe s"] == partial["error of TVM"] == "-"
+    [reason] = found["Without a figure"]
+    assert (reason["participant"], reason["why"]) == ("TVM", "killed by SIGKILL")
+    assert list(found) == ["Tuned operators", "Without a figure"]
 
 
 def test_text_and_markdown_say_who_took_part():

@@ -1,20 +1,32 @@
 """The tuning suite, with little scripts in the place of tuners."""
 
+import json
 import os
 import select
 import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
+import aoe
 import environments
+import numpy as np
+import onnx
 import pytest
 from environments import Environments
+from operators.cases import Operand, Workload, operators
+from peers import aoe_tune, tvm_tune
+from row import Bench, Case
 from tuning import suite as tuning
 from tuning import tuner as tuner_process
+from tuning import tuners
+from tuning.tuners import Limits, Task
 
 GOOD = """
 say(seconds=1.0, trials=1, best_ms=4.0)
 say(seconds=2.5, trials=7, best_ms=3.0)
 say(seconds=2.5, trials=8, best_ms=3.0)
-say(done=True, trials=8, error=1e-7, remeasured_ms=3.1)
+say(done=True, trials=8)
 """
 TWO_POINTS = """
 say(seconds=1.0, trials=1, best_ms=4.0)
@@ -24,6 +36,29 @@ PRELUDE = """
 import json, os, signal, subprocess, sys
 def say(**values):
     print(json.dumps(values), flush=True)
+"""
+
+# Writes a journal as docs/journal.md has it: a default and two candidates, of which one fails.
+FAKE_AOE = """
+import json, os, sqlite3, sys
+open("asked", "w").write(" ".join(sys.argv[1:]))
+os.makedirs("aoe_workspace/model_1")
+journal = sqlite3.connect("aoe_workspace/model_1/journal.db")
+journal.execute("CREATE TABLE entry (number INTEGER PRIMARY KEY, kind, request, answer)")
+def add(kind, request, answer):
+    journal.execute("INSERT INTO entry (kind, request, answer) VALUES (?, ?, ?)",
+                    (kind, request, answer))
+def work(compile, times, elapsed_s):
+    passes = [{"total_ns": ns, "workload_ns": [ns]} for ns in times]
+    add("measurement", json.dumps({"compile": [[0, policy] for policy in compile]}),
+        json.dumps({"measured": {"passes": passes}, "elapsed_s": elapsed_s}))
+add("measurement", "open", "{}")
+work(["default"], [], 0.25)
+work(["tiled", "wrong"], [4e6, 5e6], 0.5)
+work([], [3e6, 6e6], 1.5)
+add("decision", "whole model", "kept")
+work(["tiled"], [3.5e6], 2.0)
+journal.commit()
 """
 
 
@@ -37,14 +72,13 @@ def test_points_come_in_order(tmp_path):
     assert outcome.why is None
     assert outcome.points == [[1.0, 4.0], [2.5, 3.0], [2.5, 3.0]]
     assert outcome.trials == 8
-    assert outcome.result["error"] == 1e-7
 
 
 def test_best_never_rises(tmp_path):
     script = "".join(
         f"say(seconds={i}, trials={i}, best_ms={ms})\n" for i, ms in enumerate([5, 7, 4, 4.5, 2])
     )
-    outcome = follow(tmp_path, script + "say(done=True, error=0.0)")
+    outcome = follow(tmp_path, script + "say(done=True)")
     assert [best for _, best in outcome.points] == [5, 5, 4, 4, 2]
 
 
@@ -126,69 +160,208 @@ def test_a_missing_tuner_is_a_failure(tmp_path):
 
 @pytest.fixture
 def scripted(monkeypatch):
-    """Replaces TVM by scripts, one for each operator."""
+    """Replaces a tuner by scripts, one for each operator."""
 
-    def replace(scripts):
+    def use(participant, scripts):
         def command(task):
-            return [sys.executable, "-c", PRELUDE + scripts[task.case["name"]]]
+            return [sys.executable, "-c", PRELUDE + scripts[task.case.zoo.name]]
 
-        monkeypatch.setitem(tuning.TUNERS, "tvm", command)
+        found = replace(tuners.TUNERS[participant], command=command)
+        monkeypatch.setitem(tuners.TUNERS, participant, found)
 
-    return replace
+    return use
 
 
-def run(tmp_path, names, **options):
-    made = Environments(tmp_path / "environments")
-    entries = []
-    tuning.run(names, 8, 1, made, tmp_path / "work", entries.append, **options)
-    return entries
+class FakeBench:
+    """Notes what is to be measured instead of measuring it."""
+
+    def __init__(self, work, participants):
+        self.work = work
+        self.environments = Environments(work / "environments")
+        self.participants = dict.fromkeys(participants)
+        self.rows = []
+
+    def row(self, case, names, cpus, seconds):
+        self.rows.append((case, names))
+        entry = {"status": "ok", "median_ms": 2.0, "error": 1e-7}
+        return {"case": case.zoo.name, "measured": {name: dict(entry) for name in names}}
+
+
+def case_of(name, folder):
+    model = operators()[name].model
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.onnx"
+    path.write_bytes(model.build())
+    return Case(model, tuning.SUITE, path, folder / "inputs.npz", 1000, 1000)
+
+
+def run(tmp_path, names, participants):
+    """The bench, and what was kept."""
+    bench = FakeBench(tmp_path / "work", participants)
+    kept = []
+    cases = [case_of(name, tmp_path / "cases") for name in names]
+    tuning.run(cases, Limits(8, 3), bench, [0], 1.0, lambda *one: kept.append(one))
+    return bench, kept
 
 
 def test_a_run_goes_on_after_failures(tmp_path, scripted, capsys):
-    first, second, third = tuning.OPERATORS[:3]
-    wrong = GOOD.replace("error=1e-7", "error=0.5")
-    scripted({first: TWO_POINTS + "os.abort()", second: wrong, third: GOOD})
-    entries = run(tmp_path, [first, second, third])
-    tvm = [e for e in entries if e["participant"] == "tvm"]
-    assert [e["case"] for e in tvm] == [first, second, third]
-    assert [e["status"] for e in tvm] == ["failed", "failed", "ok"]
-    assert "SIGABRT" in tvm[0]["why"]
-    assert tvm[0]["points"] == [[1.0, 4.0], [2.0, 3.0]]
-    assert "wrong values" in tvm[1]["why"]
-    assert tvm[2]["error"] == 1e-7
+    first, second = tuning.OPERATORS[:2]
+    scripted("tvm", {first: TWO_POINTS + "os.abort()", second: GOOD})
+    scripted("aoe", {first: GOOD, second: GOOD})
+    bench, kept = run(tmp_path, [first, second], ["aoe", "tvm"])
+    assert [[e["status"] for e in entries] for entries, _ in kept] == [["ok", "failed"], ["ok"] * 2]
+    aborted = kept[0][0][1]
+    assert "SIGABRT" in aborted["why"]
+    assert aborted["points"] == [[1.0, 4.0], [2.0, 3.0]]
+    # What a tuner found that came to its end is measured all the same.
+    assert [names for _, names in bench.rows] == [["aoe"], ["aoe", "tvm"]]
+    assert kept[0][1]["measured"]["tvm"] == {"status": "failed", "why": aborted["why"]}
     printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == len(entries)
+    assert len(printed) == 6
+    assert "SIGABRT" in printed[1] and "aoe 2.00 ms" in printed[2]
 
 
-def test_aoe_says_that_it_cannot_tune(tmp_path, capsys):
-    (entry,) = run(tmp_path, [tuning.OPERATORS[0]], participants=["aoe"])
-    assert entry["status"] == "absent"
-    assert entry["why"] == "aoe cannot tune yet"
-    assert "aoe cannot tune yet" in capsys.readouterr().out
+def test_what_was_found_is_loaded_from_where_the_tuner_was(tmp_path, scripted):
+    name = tuning.OPERATORS[0]
+    for participant in ("aoe", "tvm"):
+        scripted(participant, {name: GOOD})
+    bench, _ = run(tmp_path, [name], ["aoe", "tvm"])
+    [(case, _)] = bench.rows
+    assert case.found["aoe"] == bench.work / "tuning" / f"{name}-aoe-1" / "tuned.om"
+    assert case.found["tvm"] == bench.work / "tuning" / f"{name}-tvm-1"
+
+
+def test_a_participant_loads_what_was_found(tmp_path, monkeypatch):
+    """And the others the model."""
+    asked = []
+
+    class Listening:
+        def __init__(self, *_):
+            pass
+
+        def ask(self, doing, seconds, **request):
+            asked.append(request)
+            raise tuning.Failure("that is all")
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("row.Process", Listening)
+    module = SimpleNamespace(ENVIRONMENT=None, __name__="nobody")
+    bench = Bench(Environments(tmp_path), {"aoe": module, "tvm": module}, tmp_path, {})
+    case = replace(case_of(tuning.OPERATORS[0], tmp_path), found={"aoe": tmp_path / "tuned.om"})
+    for name in ("aoe", "tvm"):
+        bench._start(name, name, case, [0], {}, {})
+    assert [request["model"] for request in asked] == [
+        str(tmp_path / "tuned.om"),
+        str(case.model),
+    ]
+
+
+def test_a_row_where_all_failed_says_why(tmp_path, scripted):
+    name = tuning.OPERATORS[0]
+    scripted("tvm", {name: "sys.exit(3)"})
+    bench, [(_, row)] = run(tmp_path, [name], ["tvm"])
+    assert not bench.rows
+    assert row["suite"] == "tuning"
+    assert "exit code 3" in row["measured"]["tvm"]["why"]
 
 
 def test_a_peer_that_cannot_be_installed_is_a_failure(tmp_path, monkeypatch):
     (tmp_path / "tvm.txt").write_text("no-such-package-anywhere===0\n")
     monkeypatch.setattr(environments, "REQUIREMENTS", tmp_path)
-    (entry,) = run(tmp_path, [tuning.OPERATORS[0]], participants=["tvm"])
+    _, [([entry], _)] = run(tmp_path, [tuning.OPERATORS[0]], ["tvm"])
     assert entry["status"] == "failed"
     assert "could not be installed" in entry["why"]
 
 
 def test_a_second_run_does_not_start_from_the_first(tmp_path, scripted):
     name = tuning.OPERATORS[0]
-    scripted({name: "open('record', 'x')\n" + GOOD})
+    homes = "[os.environ[name] for name in ('HOME', 'ASCEND_CACHE_PATH', 'XDG_CACHE_HOME')]"
+    alone = f"assert {homes} == [os.getcwd()] * 3\n"
+    scripted("tvm", {name: "open('record', 'x')\n" + alone + GOOD})
     for _ in range(2):
-        (entry,) = run(tmp_path, [name], participants=["tvm"])
+        _, [([entry], _)] = run(tmp_path, [name], ["tvm"])
         assert entry["status"] == "ok"
 
 
 def test_there_are_ten_operators():
-    cases = tuning.load_cases(tuning.OPERATORS)
-    assert len(cases) == len({case["name"] for case in cases}) == 10
-    assert all(tuning.flops(case) > 0 for case in cases)
+    known = operators()
+    assert len(set(tuning.OPERATORS)) == 10
+    assert all(known[name].workload.flops > 0 for name in tuning.OPERATORS)
 
 
-def test_an_unknown_operator_is_named():
-    with pytest.raises(SystemExit, match="no such operator: conv9x9"):
-        tuning.load_cases(["conv9x9"])
+# --- what each tuner is given -----------------------------------------------------------------
+
+
+def task_of(name, tmp_path, environments=None):
+    work = tmp_path / "work"
+    work.mkdir()
+    return Task(case_of(name, tmp_path / "cases"), 1, Limits(8, 3), environments, work)
+
+
+def test_tvm_gets_the_model_s_own_weights(tmp_path):
+    python = SimpleNamespace(python=lambda name: Path("/environments") / name)
+    task = task_of("matmul_128x768x768", tmp_path, python)
+    command = tuners.tvm_command(task)
+    assert command[:2] == ["/environments/tvm", tvm_tune.__file__]
+    assert command[command.index("--trials") + 1] == "8"
+    assert json.loads((task.work / tvm_tune.CASE).read_text())["name"] == "matmul_128x768x768"
+    [weight] = onnx.load(str(task.case.model)).graph.initializer
+    with np.load(task.work / tvm_tune.CONSTANTS) as arrays:
+        assert arrays.files == ["input_1"]
+        np.testing.assert_array_equal(arrays["input_1"], onnx.numpy_helper.to_array(weight))
+
+
+def test_aoe_tunes_the_model_and_tells_what_it_tried(tmp_path):
+    """With a script in the place of the program."""
+    task = task_of("softmax_32x3x197x197", tmp_path)
+    program = tmp_path / "aoe"
+    program.write_text(f"#!{sys.executable}\n{FAKE_AOE}")
+    program.chmod(0o755)
+    command = tuners.aoe_command(task)
+    command[command.index("--program") + 1] = str(program)
+    outcome = tuner_process.follow(command, task.work / "log.txt", 600.0)
+    assert outcome.why is None
+    assert outcome.points == [[0.5, 4.0], [1.5, 3.0], [2.0, 3.0]]
+    assert outcome.trials == 3
+    asked = (task.work / "asked").read_text().split()
+    assert asked == [
+        f"--model={task.case.model}",
+        "--job_type=2",
+        "--aicore_num=1",
+        "--budget=3s",
+        "--progress_bar=off",
+        f"--output={aoe_tune.TUNED}",
+    ]
+
+
+@pytest.mark.usefixtures("device")
+def test_a_real_job_is_read(tmp_path):
+    """With time enough to end by its count of candidates."""
+    workload = Workload("Softmax", (("axis", -1),), (Operand((64, 128)),), ((64, 128),))
+    path = tmp_path / "softmax.onnx"
+    path.write_bytes(workload.build().SerializeToString())
+    case = replace(case_of(tuning.OPERATORS[0], tmp_path), model=path)
+    task = Task(case, 1, Limits(budget_s=600), None, tmp_path / "work")
+    entry = tuning.tune("aoe", task)
+    assert entry["status"] == "ok", entry
+    assert entry["points"]
+    assert entry["trials"] > 1
+    feeds = workload.random_inputs(np.random.default_rng(0))
+    found = aoe.load(tuners.TUNERS["aoe"].found(task.work)).run(feeds)["output"]
+    np.testing.assert_allclose(found, aoe.load(path).run(feeds)["output"], atol=1e-6)
+    # The bank is its own.
+    assert list(task.work.glob("aoe_data/*/op.db"))
+
+
+def test_what_stops_aoe_is_told(tmp_path):
+    task = task_of("softmax_32x3x197x197", tmp_path)
+    program = tmp_path / "aoe"
+    program.write_text("#!/bin/sh\necho working\necho 'aoe: no room on the disk' >&2\nexit 2\n")
+    program.chmod(0o755)
+    command = tuners.aoe_command(task)
+    command[command.index("--program") + 1] = str(program)
+    outcome = tuner_process.follow(command, task.work / "log.txt", 600.0)
+    assert outcome.why == "aoe: no room on the disk"
+    assert "working" in (task.work / "log.txt").read_text()
