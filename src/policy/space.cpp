@@ -226,8 +226,10 @@ class Space::Walk {
       tried.block = block;
       if (is_small_enough(loop, tried)) options.push_back(block);
     }
+    // What turns squares goes on to do so with other vectors.
+    const bool square = from.block_axis >= 0 && from.block == from.lanes;
     if (options.empty()) policy.block_axis = -1;
-    else policy.block = decide("block", options, from.block);
+    else policy.block = decide("block", options, square ? policy.lanes : from.block);
   }
 
   ProductPolicy product(const ProductShape& shape, const ProductPolicy& from,

@@ -22,7 +22,23 @@ std::vector<float> SearchMemory::features(const Policy& policy) const {
   return features_of(space_->schedule(policy.structure), policy, space_->device());
 }
 
-bool SearchMemory::claim(const Policy& policy) { return claimed_.insert(text_of(policy)).second; }
+bool SearchMemory::claim(const Policy& policy) {
+  if (!claimed_.insert(text_of(policy)).second) return false;
+  for (const Decision& one : space_->decisions(policy)) {
+    taken_.emplace(one.name, one.options[one.chosen]);
+  }
+  return true;
+}
+
+double SearchMemory::novelty(const std::vector<Decision>& decisions) const {
+  double greatest = 0;
+  for (const Decision& one : decisions) {
+    if (!taken_.contains({one.name, one.options[one.chosen]})) {
+      greatest = std::max(greatest, one.weight);
+    }
+  }
+  return greatest;
+}
 
 bool SearchMemory::is_claimed(const Policy& policy) const {
   return claimed_.contains(text_of(policy));

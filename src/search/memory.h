@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "policy/space.h"
@@ -24,6 +25,10 @@ class SearchMemory {
   bool claim(const Policy& policy);
   bool is_claimed(const Policy& policy) const;
 
+  // What a ranker cannot know of a policy: the greatest weight of a decision that takes an option
+  // which no proposed policy has. Zero if there is none.
+  double novelty(const std::vector<Decision>& decisions) const;
+
   void learn(const Policy& policy, double share);
 
   struct Seen {
@@ -43,6 +48,7 @@ class SearchMemory {
   std::shared_ptr<const Space> space_;
   std::shared_ptr<Ranker> ranker_;
   std::set<std::string> claimed_;
+  std::set<std::pair<std::string, std::string>> taken_;  // decisions and options of those
   std::vector<Seen> seen_;
 };
 

@@ -11,15 +11,22 @@ namespace {
 constexpr int kBatches = 6;
 constexpr int kRollouts = 24;
 // How much what was seldom tried counts beside what is known, in units of the scores: halvings.
-constexpr double kExploration = 0.5;
+constexpr double kExploration = 1;
 // Beyond the tree a decision stays as it is in the policy that the rollout starts from, but for one
 // in so many.
 constexpr double kChanged = 0.12;
 // The option that the policy has which a rollout starts from is so many times as likely as the
 // ranker alone would have it: most decisions of a good policy are good.
-constexpr double kTrusted = 4;
+constexpr double kTrusted = 2;
 // Differences of scores that make one option e times as likely as another.
-constexpr double kSpread = 0.15;
+constexpr double kSpread = 0.5;
+// A ranker that knows little sees no difference between most leaves. Each decision that is another
+// than in the best known policy makes a leaf so much worse, and one that tries an option which was
+// never tried makes it so much better, in halvings.
+constexpr double kDoubt = 0.1;
+constexpr double kCuriosity = 0.1;
+// One in so many proposals is made without doubt: some hollows have a hill around them.
+constexpr size_t kBold = 4;
 
 struct Node {
   std::vector<std::unique_ptr<Node>> options;  // of the next decision; empty: a leaf of the tree
@@ -34,6 +41,14 @@ struct Node {
 struct Rollout {
   std::vector<Node*> path;
   Policy policy;
+  int changes = 0;  // decisions that are others than in the policy it started from
+};
+
+struct Leaf {
+  Policy policy;
+  double score;
+  int changes;
+  std::vector<Decision> decisions;
 };
 
 class Tree {
@@ -43,8 +58,8 @@ class Tree {
     look_around();
   }
 
-  // What the rollouts came to that was not proposed before, the best first.
-  std::vector<Policy> leaves() {
+  // What the rollouts came to that was not proposed before, in random order.
+  std::vector<Leaf> leaves() {
     for (int batch = 0; batch < kBatches; ++batch) {
       std::vector<Rollout> rollouts;
       std::vector<Policy> policies;
@@ -55,29 +70,21 @@ class Tree {
       const std::vector<double> expected = memory_.expected(policies);
       for (size_t i = 0; i < rollouts.size(); ++i) {
         for (Node* node : rollouts[i].path) node->total -= expected[i];
-        add_leaf(std::move(policies[i]), -expected[i]);
+        add_leaf(std::move(policies[i]), -expected[i], rollouts[i].changes);
       }
     }
-    // Where the ranker sees no difference, chance decides.
     std::shuffle(leaves_.begin(), leaves_.end(), random_);
-    std::stable_sort(leaves_.begin(), leaves_.end(),
-                     [](const Leaf& a, const Leaf& b) { return a.score > b.score; });
-    std::vector<Policy> best;
-    for (Leaf& leaf : leaves_) best.push_back(std::move(leaf.policy));
-    return best;
+    return std::move(leaves_);
   }
 
  private:
-  struct Leaf {
-    Policy policy;
-    double score;
-  };
-
-  void add_leaf(Policy policy, double score) {
+  void add_leaf(Policy policy, double score, int changes) {
     const bool known = std::any_of(leaves_.begin(), leaves_.end(),
                                    [&](const Leaf& leaf) { return leaf.policy == policy; }) ||
                        memory_.is_claimed(policy);
-    if (!known) leaves_.push_back({std::move(policy), score});
+    if (known) return;
+    std::vector<Decision> decisions = memory_.space().decisions(policy);
+    leaves_.push_back({std::move(policy), score, changes, std::move(decisions)});
   }
 
   // What the ranker expects of the options, each beside the other decisions of the policy that
@@ -101,7 +108,7 @@ class Tree {
       }
       priors_.push_back(normal(std::move(prior)));
     }
-    for (size_t i = 0; i < policies.size(); ++i) add_leaf(std::move(policies[i]), -expected[i]);
+    for (size_t i = 0; i < policies.size(); ++i) add_leaf(std::move(policies[i]), -expected[i], 1);
   }
 
   static std::vector<double> normal(std::vector<double> weights) {
@@ -116,14 +123,17 @@ class Tree {
     way.path.push_back(&root_);
     bool inside = true;
     way.policy = memory_.space().chosen(from_, [&](size_t d, size_t count, size_t wanted) {
-      Node& node = *way.path.back();
-      if (!inside) return beyond(count, wanted);
-      if (node.options.empty()) {
-        expand(node, d, count);
-        inside = false;
+      size_t option;
+      if (inside) {
+        Node& node = *way.path.back();
+        inside = !node.options.empty();
+        if (!inside) expand(node, d, count);
+        option = best_option(node);
+        way.path.push_back(node.options[option].get());
+      } else {
+        option = beyond(count, wanted);
       }
-      const size_t option = best_option(node);
-      way.path.push_back(node.options[option].get());
+      if (option != wanted) ++way.changes;
       return option;
     });
     for (Node* node : way.path) ++node->visits;
@@ -173,9 +183,12 @@ class TreeSearch : public Strategy {
   std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
     std::vector<Policy> policies;
     // The ranker knows more each time, so the tree is grown anew.
-    for (Policy& policy : Tree(memory, random_).leaves()) {
-      if (policies.size() == count) break;
-      if (memory.claim(policy)) policies.push_back(std::move(policy));
+    std::vector<Leaf> leaves = Tree(memory, random_).leaves();
+    while (policies.size() < count && !leaves.empty()) {
+      const auto best = most_promising(leaves, memory);
+      memory.claim(best->policy);
+      policies.push_back(std::move(best->policy));
+      leaves.erase(best);
     }
     // What lies around the best is known: elsewhere there may be more.
     for (Policy& policy : rest_->propose(count - policies.size(), memory)) {
@@ -185,8 +198,21 @@ class TreeSearch : public Strategy {
   }
 
  private:
+  // Each time anew: what was just proposed makes others less of a novelty.
+  std::vector<Leaf>::iterator most_promising(std::vector<Leaf>& leaves,
+                                             const SearchMemory& memory) {
+    const double doubt = ++proposed_ % kBold == 0 ? 0 : kDoubt;
+    std::vector<double> values;
+    for (const Leaf& leaf : leaves) {
+      values.push_back(leaf.score - doubt * leaf.changes +
+                       kCuriosity * memory.novelty(leaf.decisions));
+    }
+    return leaves.begin() + (std::max_element(values.begin(), values.end()) - values.begin());
+  }
+
   Random random_;
   std::unique_ptr<Strategy> rest_;
+  size_t proposed_ = 0;
 };
 
 }  // namespace

@@ -71,8 +71,8 @@ TEST(Gym, SearchersAreAsGoodAsTheyWere) {
   const auto vector = [&](const char* search) { return report.median_samples(search, false); };
   EXPECT_LE(cube("genetic"), 64);
   EXPECT_LE(cube("genetic"), cube("random") / 4);
-  EXPECT_LE(vector("tree"), 56);
-  EXPECT_LE(vector("tree"), vector("random") / 2);
+  EXPECT_LE(vector("tree"), 16);
+  EXPECT_LE(vector("tree"), vector("random") / 4);
   EXPECT_LE(report.median_samples("bank"), 16);
 }
 

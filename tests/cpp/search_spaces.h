@@ -24,6 +24,10 @@ inline constexpr const char* kSoftmax = R"(in %0 f32[96,49]
 %3 f32[96,49] = exp(%0[a, b] - %1[a]) / %2[a]
 out %3
 )";
+inline constexpr const char* kTranspose = R"(in %0 f32[1,24,20,20]
+%1 f32[1,20,20,24] = %0[a, d, b, c]
+out %1
+)";
 inline constexpr const char* kConvolution = R"(in %0 f32[1,14,14,32]
 weight %1 f32[32,32,3,3]
 %2 f32[1,14,14,32] = sum(r:32,s:3,t:3) %0[a, (b + s) - 1, (c + t) - 1, r]?0 * %1[d, r, s, t]

@@ -46,6 +46,37 @@ TEST(Space, KnowsItsOtherStructures) {
   EXPECT_EQ(algorithms.size(), 3u);
 }
 
+TEST(Space, KeepsSquaresSquare) {
+  const auto space = space_of(kTranspose);
+  Policy policy = space->standard();
+  LoopPolicy& loop = std::get<NestPolicy>(policy.items[0]).loops[0];
+  loop.block = loop.lanes;
+  ASSERT_GE(loop.block_axis, 0);
+  const std::vector<Decision> chain = space->decisions(policy);
+  for (size_t d = 0; d < chain.size(); ++d) {
+    if (chain[d].name != "item 1: lanes") continue;
+    const Policy other = space->with(policy, d, 1 - chain[d].chosen);
+    const LoopPolicy& changed = std::get<NestPolicy>(other.items[0]).loops[0];
+    EXPECT_NE(changed.lanes, loop.lanes);
+    EXPECT_EQ(changed.block, changed.lanes);
+    return;
+  }
+  FAIL() << "no decision about lanes";
+}
+
+TEST(SearchMemory, KnowsWhatIsNew) {
+  const auto space = space_of(kTranspose);
+  SearchMemory memory(space, std::make_shared<Ranker>());
+  EXPECT_EQ(memory.novelty(space->decisions(space->standard())), 0);
+  for (const Policy& policy : space->neighbours(space->standard())) {
+    memory.claim(policy);
+    EXPECT_EQ(memory.novelty(space->decisions(policy)), 0);
+  }
+  SearchMemory other(space, std::make_shared<Ranker>());
+  const Policy neighbour = space->neighbours(space->standard())[0];
+  EXPECT_EQ(other.novelty(space->decisions(neighbour)), 1);  // there is one item: all the work
+}
+
 struct Kind {
   const char* name;
   std::unique_ptr<Strategy> (*make)(uint64_t seed);
