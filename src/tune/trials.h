@@ -90,7 +90,8 @@ class Proofs {
   void add(const PassesResult& measured);
 
   const Proof& proof(size_t group) const { return groups_[group].proof; }
-  // Times are those in the middle of all pairs; of the noise nothing is known here.
+  // The time before is the one in the middle of all pairs, the time after what the proven ratio
+  // makes of it; of the noise nothing is known here.
   Gain gain(size_t group) const;
 
  private:
@@ -98,7 +99,7 @@ class Proofs {
     std::vector<size_t> candidates;
     std::vector<double> speed_ups;  // of the blocks
     Proof proof;
-    std::vector<double> before_ns, after_ns;  // of all pairs
+    std::vector<double> before_ns;  // of all pairs
   };
 
   double time_of(const Group& group, const Pass& pass) const;
