@@ -160,6 +160,16 @@ Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
   return {std::move(database), soc_version};
 }
 
+namespace {
+
+bool is_plausible(const Gain& gain) {
+  const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
+  return positive(gain.before_ns) && positive(gain.after_ns) && positive(gain.speedup_low) &&
+         positive(gain.speedup_high) && gain.speedup_low <= gain.speedup_high;
+}
+
+}  // namespace
+
 StoredEntry Bank::stored(const Statement& row) const {
   using State = StoredEntry::State;
   StoredEntry stored{.id = row.integer(0)};
@@ -188,6 +198,8 @@ StoredEntry Bank::stored(const Statement& row) const {
     is(State::newer, "it was made by a newer version");
   } else if (key != key_text(entry.workload) || row.text(19) != checksum_text(entry)) {
     is(State::damaged, "it is damaged: its checksum does not fit");
+  } else if (!is_plausible(entry.gain)) {
+    is(State::damaged, "it claims what cannot have been measured");
   } else if (entry.target.soc_version != soc_version_) {
     is(State::foreign, fmt::format("it is for {}", entry.target.soc_version));
   }

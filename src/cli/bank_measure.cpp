@@ -7,6 +7,7 @@
 
 #include "bank/places.h"
 #include "base/error.h"
+#include "base/notice.h"
 #include "cli/model_options.h"
 #include "cli/progress.h"
 #include "cli/words.h"
@@ -62,6 +63,14 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   std::vector<std::string> texts;
   for (const OpenWorkload& one : opened.workloads) texts.push_back(one.text);
   const std::vector<Found> entries = bank->find(texts, target_of(host_device(), threads));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    for (const std::string& problem : entries[i].problems) notice(problem);
+    // Else the default would be measured against itself.
+    require(!entries[i].entry || entries[i].entry->policy == opened.workloads[i].policy,
+            "bank '{}': the model does not run by its policy for {}; 'aoe bank check' says whether "
+            "it is valid",
+            file.string(), name_of(opened.workloads[i]));
+  }
   require(std::any_of(entries.begin(), entries.end(),
                       [](const Found& one) { return one.entry.has_value(); }),
           "bank '{}' has no policy for this model on {}{}", file.string(),

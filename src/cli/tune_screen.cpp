@@ -46,6 +46,7 @@ std::string without_gain(const TuningOutcome& outcome) {
     return "nothing was improved: all operators are in the bank (REPEAT_TUNE=True tunes them "
            "again)";
   }
+  if (counts.total() == 0) return "nothing was improved: there is no operator to tune";
   if (outcome.tried == 0) return "nothing was improved: the time ended before anything was tried";
   return "nothing was improved: no policy was proven faster than those that stand; "
          "--tune_optimization_level=O1 looks further";

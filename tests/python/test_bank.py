@@ -284,6 +284,28 @@ def test_claims_are_measured_again(relu, place, tuned, low, high, verdict):
 
 
 @pytest.mark.usefixtures("device")
+def test_a_policy_that_the_model_does_not_run_by_is_not_measured(relu, place, tuned):
+    wrong = bank_files.entry(
+        tuned["workload"], "loops outer=99 [a:16]\n", SOC_VERSION, instruction_set=SET
+    )
+    bank_files.write(place, SOC_VERSION, [wrong])
+    said = fails("bank", "measure", relu, "--threads", 1)
+    assert "the model does not run by its policy for only" in said
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{"speedup_low": -1.0}, {"before_ns": 0.0}, {"speedup_low": 3.0, "speedup_high": 2.0}],
+)
+def test_claims_that_cannot_be_are_damage(relu, place, tuned, claim):
+    bank_files.write(place, SOC_VERSION, [tuned | claim])
+    assert "has 1 problem" in fails("bank", "check")
+    said = aoe("run", relu, "--threads", 1)
+    assert b"claims what cannot have been measured" in said.stderr
+    assert b"0 of 1 workload" in said.stdout
+
+
+@pytest.mark.usefixtures("device")
 def test_there_must_be_something_to_measure(relu, bank):
     said = fails("bank", "measure", relu, "--threads", 2)
     assert "no policy for this model on 2 threads; it has some on 1 thread (--threads 1)" in said
