@@ -124,6 +124,12 @@ void bind_fields(Statement& statement, const BankEntry& entry) {
       .bind(checksum_text(entry));
 }
 
+bool is_plausible(const Gain& gain) {
+  const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
+  return positive(gain.before_ns) && positive(gain.after_ns) && positive(gain.speedup_low) &&
+         positive(gain.speedup_high) && gain.speedup_low <= gain.speedup_high;
+}
+
 }  // namespace
 
 std::string key_text(const std::string& workload) {
@@ -159,16 +165,6 @@ Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
   Transaction(*database).commit();
   return {std::move(database), soc_version};
 }
-
-namespace {
-
-bool is_plausible(const Gain& gain) {
-  const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
-  return positive(gain.before_ns) && positive(gain.after_ns) && positive(gain.speedup_low) &&
-         positive(gain.speedup_high) && gain.speedup_low <= gain.speedup_high;
-}
-
-}  // namespace
 
 StoredEntry Bank::stored(const Statement& row) const {
   using State = StoredEntry::State;

@@ -42,6 +42,7 @@ class LoopEmitter {
                      loop_.extents.end());
     keeps_shared_ = element_count(taps) <= device_.vector_registers / 2;
     points_.set_keeps_shared(keeps_shared_);
+    far_apart_ = loop_.reducer && sums_far_apart(loop_, points_, device_);
     Carried none;
     output_loops(at, around_.at.size(), none);
   }
@@ -365,13 +366,12 @@ class LoopEmitter {
   // from block to block.
   void accumulate(std::vector<AxisAt>& at, const Body& body, Carried& accumulators, int pitch) {
     const size_t n = components();
-    const bool far_apart = sums_far_apart(loop_, points_, device_);
     for (int block = 0; block < body.blocks; ++block) {
       for (int vector = 0; vector < body.vectors; ++vector) {
         Point point = point_at(at, body, block, vector);
         llvm::Value** own = &accumulators[static_cast<size_t>(block * pitch + vector) * n];
         combine_element(point, own);
-        if (far_apart) points_.fetch_ahead(loop_.elements[0], point, body.vectors * lanes());
+        if (far_apart_) points_.fetch_ahead(loop_.elements[0], point, body.vectors * lanes());
         for (const Loop::Kept& kept : loop_.kept) {
           points_.store(kept.store, points_.value(kept.value, point, loop_.extents), point, false);
         }
@@ -527,12 +527,11 @@ class LoopEmitter {
       if (points_.stride_along(e, block_axis, loop_.extents) != 1) return;
       const auto across = points_.stride_along(e, vector_axis, loop_.extents);
       if (!across || *across == 0 || *across == 1) return;
+      const bool near = is_near_matrix(e, loop_, around_.at.size(), points_, device_);
+      const int64_t rows = near ? loop_.extents[vector_axis] : 0;
       for (int vector = 0; vector < body.vectors; ++vector) {
         const Point& first = points[static_cast<size_t>(vector)];
         if (first.valid != first.lanes) continue;
-        const int64_t rows = is_near_matrix(e, loop_, around_.at.size(), points_, device_)
-                                 ? loop_.extents[vector_axis]
-                                 : 0;
         const auto turned = points_.transposed(e, first, vector_axis, block_axis, rows);
         for (int block = 0; block < body.blocks; ++block) {
           points[static_cast<size_t>(block * body.vectors + vector)].known[{&*e, nullptr}] =
@@ -561,6 +560,7 @@ class LoopEmitter {
   const LoopSurroundings& around_;
   size_t unrolled_from_ = 0;
   bool keeps_shared_ = true;
+  bool far_apart_ = false;  // what is summed
   Carried no_carried_;
 };
 

@@ -190,7 +190,8 @@ class LayoutChoice {
         const auto at = std::find_if(variables.begin(), variables.end(), [&](int v) {
           return variables_[static_cast<size_t>(v)] == id;
         });
-        text += fmt::format(" {}{}", at - variables.begin(), is_movable(id) ? "" : " fixed");
+        const bool fixed = is_movable(id) && fixed_[static_cast<size_t>(id)];
+        text += fmt::format(" {}{}", at - variables.begin(), fixed ? " fixed" : "");
       }
     }
     std::map<std::vector<int>, double>* const known = &known_[text];
@@ -258,7 +259,7 @@ class LayoutChoice {
   std::vector<bool> fixed_;
   std::vector<int> variables_;                // values of the graph, in order
   std::vector<std::vector<Layout>> layouts_;  // of each, by option
-  // By a task's text and which of its values are the same.
+  // By a task's text, which of its values are the same and which stay as they are.
   std::map<std::string, std::map<std::vector<int>, double>> known_;
   std::map<std::pair<DType, Shape>, double> copies_;  // to another layout
 };

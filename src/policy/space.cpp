@@ -185,9 +185,7 @@ class Space::Walk {
     }
     policy.block_axis = decide("block axis", axes, from.block_axis, axis_text);
     if (policy.block_axis >= 0) block(policy, loop, from, standard);
-    LoopPolicy streaming = policy;
-    streaming.streaming = true;
-    if (is_worth_streaming(nest, loop, space_.device_) && may_stream(nest, loop, streaming)) {
+    if (is_worth_streaming(nest, loop, space_.device_) && may_stream(nest, loop, policy)) {
       policy.streaming = decide("stream", from.streaming);
     }
     return policy;

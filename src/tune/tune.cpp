@@ -87,6 +87,7 @@ class Tuning {
       outcome_.operators.push_back(outcome_of(accepted));
       listener_.changed(outcome_);
     };
+    // More threads than the model has are no decision.
     Device device = host_device();
     device.cores = options_.threads;
     finish(tune_operators(machine, device, job_, progress));
