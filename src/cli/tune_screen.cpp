@@ -48,11 +48,18 @@ std::string without_gain(const TuningOutcome& outcome) {
   }
   if (counts.total() == 0) return "nothing was improved: there is no operator to tune";
   if (outcome.tried == 0) return "nothing was improved: the time ended before anything was tried";
-  return "nothing was improved: no policy was proven faster than those that stand; "
-         "--tune_optimization_level=O1 looks further";
+  return "nothing was improved: no policy was proven faster than those that stand";
 }
 
-std::string percent_text(double speed_up) { return fmt::format("{:.1f} %", 100 * (speed_up - 1)); }
+std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+// Whether it is worth while to go on.
+std::string outlook(const TuningOutcome& outcome) {
+  if (!outcome.expected_gain) return "more tuning is not likely to pay";
+  return fmt::format(
+      "more tuning would gain about {} more (--budget, --tune_optimization_level=O1)",
+      percent_text(*outcome.expected_gain));
+}
 
 }  // namespace
 
@@ -73,6 +80,10 @@ void TuneScreen::progress(const JobProgress& progress, const std::string& name) 
   std::string text =
       fmt::format("{}, {}", phase_text(progress.phase),
                   count_text(static_cast<int64_t>(progress.candidates), "candidate"));
+  if (progress.proven > 0) {
+    text += fmt::format(", {} proven faster",
+                        count_text(static_cast<int64_t>(progress.proven), "operator"));
+  }
   if (progress.share > 0.02) {
     const double left = progress.elapsed_s * (1 / progress.share - 1);
     text += fmt::format(", about {:.0f} s left", std::ceil(left));
@@ -81,7 +92,7 @@ void TuneScreen::progress(const JobProgress& progress, const std::string& name) 
     constexpr size_t kMost = 40;
     text += fmt::format("; {} seems {} faster",
                         printable(name.size() > kMost ? name.substr(0, kMost) + "…" : name),
-                        percent_text(progress.best_speed_up));
+                        percent_text(progress.best_speed_up - 1));
   }
   progress_->update(std::move(text), progress.share);
 }
@@ -104,6 +115,7 @@ void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::p
              count_text(counts.total(), "operator"), counts.add, counts.update, counts.reserved,
              counts.unsatisfied, count_text(static_cast<int64_t>(outcome.tried), "candidate"),
              outcome.seconds);
+  if (outcome.tried > 0) fmt::print("{}\n", outlook(outcome));
   fmt::print("result  {}\nmodel   {}\n", result.string(), model_.string());
   if (outcome.model) {
     const Gain& model = *outcome.model;

@@ -17,11 +17,13 @@ class Planned : public Searcher {
       if (policies.size() == count) break;
       if (memory_->claim(seed)) policies.push_back(seed);
     }
-    if (policies.size() < count && (proposed_ < plan_.first_samples || !plan_.last)) {
-      append(policies, plan_.first->propose(count - policies.size(), *memory_));
-    }
-    if (policies.size() < count && plan_.last) {
-      append(policies, plan_.last->propose(count - policies.size(), *memory_));
+    Strategy* turn = plan_.first.get();
+    Strategy* other = plan_.last.get();
+    if (other != nullptr && proposed_ % plan_.samples >= plan_.first_samples)
+      std::swap(turn, other);
+    for (Strategy* const strategy : {turn, other}) {
+      if (policies.size() == count || strategy == nullptr) break;
+      append(policies, strategy->propose(count - policies.size(), *memory_));
     }
     proposed_ += policies.size();
     return policies;
@@ -67,6 +69,7 @@ std::unique_ptr<Strategy> random_search(uint64_t seed) {
 SearchPlan plan_for(const Space& space, size_t samples, uint64_t seed) {
   SearchPlan plan;
   plan.first = space.has_products() ? genetic_search(seed) : tree_search(seed);
+  plan.samples = samples;
   plan.first_samples = samples - samples / 4;
   plan.last = descent(seed);
   return plan;

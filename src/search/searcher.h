@@ -44,12 +44,14 @@ struct SearchPlan {
   // Tried first: what a bank has for other shapes of the operator, the most promising first.
   std::vector<Policy> seeds;
   std::unique_ptr<Strategy> first;
-  // After so many proposals of the first comes the last, if there is one.
+  // Of so many proposals, the first ones are the first's and the others the last's, if there is
+  // one; then it is the first's turn again. Where one knows no more, the other goes on.
   std::unique_ptr<Strategy> last;
+  size_t samples = 0;
   size_t first_samples = 0;
 };
 // What suits the workload: by its kind genetic or tree search, and in the last quarter of the
-// samples it may take, descent.
+// samples, descent.
 SearchPlan plan_for(const Space& space, size_t samples, uint64_t seed);
 
 std::unique_ptr<Searcher> search(std::shared_ptr<SearchMemory> memory, SearchPlan plan);

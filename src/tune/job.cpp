@@ -4,90 +4,83 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "expr/parse.h"
-#include "measure/proof.h"
-#include "measure/race.h"
-#include "measure/take_back.h"
 #include "policy/policy_text.h"
 #include "policy/validate.h"
-#include "search/searcher.h"
-#include "tune/trials.h"
+#include "tune/checks.h"
+#include "tune/sampling.h"
+#include "tune/timetable.h"
+#include "tune/whole_model.h"
 
 namespace aoe {
 namespace {
 
-// Proposals that are compiled while the ones before are timed: enough to keep several processes
-// busy, few enough for the searchers to learn from what came before.
-constexpr size_t kBatch = 16;
-constexpr size_t kMostOfOne = 4;
 // Of a model's time: what takes less cannot change it by as much as can be proven.
 constexpr double kLeastShare = 0.002;
-constexpr size_t kFinalists = 3;
-// The search leaves time for race and confirmation, and these for the whole model.
-constexpr double kSearchShare = 0.5;
-constexpr double kConfirmedShare = 0.8;
-
-double infinite() { return std::numeric_limits<double>::infinity(); }
+// The first round is for the workloads that take most of the time: the policies that stand have to
+// be checked before, and that of all of them takes as long as the round itself.
+constexpr size_t kFirstWorkloads = 6;
+// Of a job without a budget, as its progress tells it: what comes before the last round's checks,
+// and before the whole model.
+constexpr double kSearched = 0.5;
+constexpr double kChecked = 0.85;
 
 class Job {
  public:
   Job(Machine& machine, const Device& device, const JobOptions& options,
       const JobListener& listener)
-      : machine_(machine),
+      : job_(machine, options, listener),
         device_(device),
-        options_(options),
-        listener_(listener),
-        random_(options.seed) {}
+        timetable_(options.budget_s),
+        sampling_(job_, tuned_),
+        checks_(job_, tuned_, [this](JobProgress::Phase phase, double share) {
+          tell(phase, last_ ? kSearched + (kChecked - kSearched) * share : 0);
+        }) {}
 
   JobResult run() {
     open();
-    check_standing();
-    search();
-    race();
-    confirm();
-    whole_model();
-    result_.elapsed_s = elapsed_s_;
-    result_.tried = timed_;
+    begin_with(timetable_.is_short() ? waiting_.size() : kFirstWorkloads);
+    timetable_.begin(job_.elapsed_s());
+    do {
+      round();
+    } while (!last_);
+    compare_whole_model(job_, accepted(), result_, [this](double share) {
+      tell(JobProgress::Phase::whole_model, kChecked + (1 - kChecked) * share);
+    });
+    result_.elapsed_s = job_.elapsed_s();
+    result_.tried = sampling_.timed();
+    result_.expected_gain = sampling_.expected_gain();
     return std::move(result_);
   }
 
  private:
-  // A workload that is tuned.
-  struct TunedWorkload {
-    int workload = 0;
-    std::shared_ptr<const Workload> parsed;
-    std::shared_ptr<SearchMemory> memory;  // shares are of the standing policy's time
-    std::unique_ptr<Searcher> searcher;
-    double share = 0;  // of the model's time
-    bool exhausted = false;
-    std::optional<std::string> winner;  // of the race
-  };
-
   void open() {
-    opened_ = machine_.open();
-    listener_.opened(opened_);
-    elapsed_s_ = opened_.elapsed_s;
-    const std::vector<bool> chosen = options_.chosen(opened_.workloads);
-    const std::vector<Relative> known = options_.known();
-    for (size_t i = 0; i < opened_.workloads.size(); ++i) {
-      const OpenWorkload& one = opened_.workloads[i];
-      const double share = one.own_ns / pass_ns(opened_);
+    const Opened& opened = job_.open();
+    const std::vector<bool> chosen = job_.options.chosen(opened.workloads);
+    const std::vector<Relative> known = job_.options.known();
+    for (size_t i = 0; i < opened.workloads.size(); ++i) {
+      const OpenWorkload& one = opened.workloads[i];
+      const double share = one.own_ns / pass_ns(opened);
       if (!chosen[i] || share < kLeastShare) continue;
       TunedWorkload tuned;
       tuned.workload = static_cast<int>(i);
-      tuned.share = share;
+      tuned.expectation = Expectation(share);
       tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
       const auto space = std::make_shared<const Space>(tuned.parsed, device_);
-      if (!(space->has_products() ? options_.kinds.cube : options_.kinds.vector)) continue;
-      SearchPlan plan = plan_for(*space, options_.samples, options_.seed * 1000003 + i);
+      const TunedKinds& kinds = job_.options.kinds;
+      if (!(space->has_products() ? kinds.cube : kinds.vector)) continue;
+      SearchPlan plan = plan_for(*space, job_.options.samples, job_.options.seed * 1000003 + i);
       plan.seeds = seeds(*space, relatives_of(one.text, known));
       tuned.memory = std::make_shared<SearchMemory>(space, ranker_);
       tuned.searcher = aoe::search(tuned.memory, std::move(plan));
-      tuned_.push_back(std::move(tuned));
+      waiting_.push_back(std::move(tuned));
     }
+    std::stable_sort(waiting_.begin(), waiting_.end(),
+                     [](const TunedWorkload& a, const TunedWorkload& b) {
+                       return a.expectation.part() > b.expectation.part();
+                     });
   }
 
   // What is known for other shapes, as it fits here; what does not is of no use.
@@ -106,270 +99,91 @@ class Job {
     return policies;
   }
 
-  const OpenWorkload& workload(int number) const {
-    return opened_.workloads[static_cast<size_t>(number)];
-  }
-  size_t workloads() const { return opened_.workloads.size(); }
-
-  // What cannot stand as it is cannot be compared with.
-  void check_standing() {
+  // Begins with the next of those that wait. What cannot stand as it is cannot be compared with.
+  void begin_with(size_t count) {
+    count = std::min(count, waiting_.size());
     Work work;
-    for (const TunedWorkload& one : tuned_) {
-      work.compile.push_back({one.workload, workload(one.workload).policy});
+    for (size_t i = 0; i < count; ++i) {
+      const int number = waiting_[i].workload;
+      work.compile.push_back({number, job_.workload(number).policy});
     }
-    const Done done = asked(work);
-    std::vector<TunedWorkload> sound;
-    for (size_t i = 0; i < tuned_.size(); ++i) {
-      if (done.compiled[i]) {
-        result_.failed.push_back(tuned_[i].workload);
-        machine_.decide(
-            fmt::format("workload {}", tuned_[i].workload),
-            fmt::format("failed: {}, {}", name(done.compiled[i]->cause), done.compiled[i]->detail));
+    if (count == 0) return;
+    const Done done = job_.ask(work);
+    for (size_t i = 0; i < count; ++i) {
+      TunedWorkload& one = waiting_[i];
+      if (const auto& failure = done.compiled[i]) {
+        result_.failed.push_back(one.workload);
+        job_.decide(fmt::format("workload {}", one.workload),
+                    fmt::format("failed: {}, {}", name(failure->cause), failure->detail));
       } else {
-        sound.push_back(std::move(tuned_[i]));
+        tuned_.push_back(std::move(one));
       }
     }
-    tuned_ = std::move(sound);
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<int64_t>(count));
   }
 
-  Done asked(const Work& work) {
-    Done done = machine_.work(work);
-    elapsed_s_ = done.elapsed_s;
-    return done;
+  void round() {
+    sampling_.run([this] { return timetable_.round_goes_on(job_.elapsed_s()) && search_goes_on(); },
+                  [this] { tell(JobProgress::Phase::searching, kSearched * searched_by_count()); });
+    last_ = !timetable_.search_goes_on(job_.elapsed_s()) || (waiting_.empty() && !search_goes_on());
+    job_.decide(
+        fmt::format("round {}", ++rounds_),
+        fmt::format("{} candidates so far, as many again are expected to gain {}{}",
+                    sampling_.timed(), sampling_.expected_gain(), last_ ? "; the last round" : ""));
+    const double began_s = job_.elapsed_s();
+    checks_.run(timetable_.checks_end_s(began_s, last_), last_);
+    timetable_.checked(began_s, job_.elapsed_s());
+    if (!last_) begin_with(waiting_.size());
   }
-  bool out_of_time(double share = 1) const { return elapsed_s_ >= share * options_.budget_s; }
 
-  void tell(JobProgress::Phase phase, double share) {
-    JobProgress progress{phase, share, elapsed_s_, timed_};
+  // Whether there are samples left, and they are likely to pay.
+  bool search_goes_on() const {
+    if (sampling_.is_exhausted()) return false;
+    if (!has_budget() && sampling_.proposed() >= all_samples()) return false;
+    const bool begins = sampling_.proposed() == 0 || !waiting_.empty();
+    return begins || sampling_.expected_gain() >= job_.options.least_gain;
+  }
+  bool has_budget() const { return std::isfinite(job_.options.budget_s); }
+  size_t all_samples() const { return job_.options.samples * (tuned_.size() + waiting_.size()); }
+  double searched_by_count() const {
+    if (has_budget() || all_samples() == 0) return 0;
+    return std::min(1.0,
+                    static_cast<double>(sampling_.proposed()) / static_cast<double>(all_samples()));
+  }
+
+  std::vector<Accepted> accepted() const {
+    std::vector<Accepted> all;
     for (const TunedWorkload& one : tuned_) {
-      const double speed_up = 1 / one.memory->seen()[0].share;
+      if (one.proven) all.push_back(*one.proven);
+    }
+    return all;
+  }
+
+  // Rounds repeat, but progress only ever grows.
+  void tell(JobProgress::Phase phase, double share) {
+    told_share_ = std::max({told_share_, share, job_.elapsed_s() / job_.options.budget_s});
+    JobProgress progress{phase, std::min(1.0, told_share_), job_.elapsed_s(), sampling_.timed()};
+    for (const TunedWorkload& one : tuned_) {
+      if (one.proven) ++progress.proven;
+      const double speed_up = 1 / one.best_share();
       if (speed_up <= progress.best_speed_up) continue;
       progress.best_speed_up = speed_up;
       progress.workload = one.workload;
     }
-    listener_.progress(progress);
+    job_.listener.progress(progress);
   }
 
-  struct Candidate {
-    size_t tuned = 0;  // index
-    Policy policy;
-    std::string text;
-    bool again = false;  // its time was below what is possible: timed once more
-  };
-
-  std::vector<Candidate> propose() {
-    std::vector<double> weights;
-    for (const TunedWorkload& one : tuned_)
-      weights.push_back(one.exhausted ? 0 : std::sqrt(one.share));
-    std::vector<size_t> counts(tuned_.size());
-    for (size_t i = 0; i < kBatch; ++i) {
-      if (std::accumulate(weights.begin(), weights.end(), 0.0) <= 0) break;
-      std::discrete_distribution<size_t> one(weights.begin(), weights.end());
-      const size_t chosen = one(random_);
-      if (++counts[chosen] == kMostOfOne) weights[chosen] = 0;
-    }
-    std::vector<Candidate> candidates;
-    for (size_t i = 0; i < tuned_.size(); ++i) {
-      if (counts[i] == 0) continue;
-      std::vector<Policy> policies = tuned_[i].searcher->propose(counts[i]);
-      if (policies.size() < counts[i]) tuned_[i].exhausted = true;
-      for (Policy& policy : policies) {
-        std::string text = to_string(policy, *tuned_[i].parsed);
-        candidates.push_back({i, std::move(policy), std::move(text)});
-      }
-    }
-    return candidates;
-  }
-
-  // Proposals are timed in batches, while the next batch is compiled.
-  void search() {
-    const size_t all = options_.samples * tuned_.size();
-    std::vector<Candidate> ready;  // compiled and right
-    const auto more = [&] { return proposed_ < all && !out_of_time(kSearchShare); };
-    for (;;) {
-      const std::vector<Candidate> next = more() ? propose() : std::vector<Candidate>{};
-      proposed_ += next.size();
-      if (next.empty() && ready.empty()) break;
-      Work work;
-      for (const Candidate& one : next) {
-        work.compile.push_back({tuned_[one.tuned].workload, one.text});
-      }
-      const Screening screening(placed(ready), opened_, random_);
-      work.measure = screening.wanted();
-      const Done done = asked(work);
-      std::vector<Candidate> again = learn(ready, screening, done.measured);
-      ready = std::move(again);
-      for (size_t i = 0; i < next.size(); ++i) {
-        if (done.compiled[i]) tuned_[next[i].tuned].searcher->learn(next[i].policy, infinite());
-        else ready.push_back(next[i]);
-      }
-      const double by_time = elapsed_s_ / (kSearchShare * options_.budget_s);
-      const double by_count =
-          static_cast<double>(proposed_) / static_cast<double>(std::max<size_t>(all, 1));
-      tell(JobProgress::Phase::searching,
-           kSearchShare * std::min(1.0, std::max(by_time, by_count)));
-    }
-  }
-
-  std::vector<Proposal> placed(const std::vector<Candidate>& candidates) const {
-    std::vector<Proposal> proposals;
-    for (const Candidate& one : candidates) {
-      proposals.push_back({tuned_[one.tuned].workload, one.text});
-    }
-    return proposals;
-  }
-
-  // Gives those that are to be timed again.
-  std::vector<Candidate> learn(const std::vector<Candidate>& candidates, const Screening& screening,
-                               const PassesResult& measured) {
-    std::vector<Candidate> again;
-    const std::vector<double> shares = screening.shares(measured);
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      const Candidate& one = candidates[i];
-      TunedWorkload& tuned = tuned_[one.tuned];
-      double share = shares[i];
-      if (std::isnan(share)) {
-        // Faster than the machine can be, or never timed because another one ended the process.
-        if (!one.again) {
-          again.push_back(one);
-          again.back().again = true;
-          continue;
-        }
-        share = infinite();
-      }
-      ++timed_;
-      tuned.searcher->learn(one.policy, share);
-    }
-    return again;
-  }
-
-  // The best of each workload against what stands.
-  void race() {
-    std::vector<Proposal> entrants;
-    for (const TunedWorkload& one : tuned_) {
-      const std::vector<SearchMemory::Seen>& seen = one.memory->seen();
-      for (size_t k = 0; k < std::min(kFinalists, seen.size()) && seen[k].share < 1; ++k) {
-        entrants.push_back({one.workload, to_string(seen[k].policy, *one.parsed)});
-      }
-    }
-    Races races(workloads(), entrants, random_);
-    while (!races.over() && !out_of_time(kConfirmedShare)) {
-      races.add(asked({{}, races.next()}).measured);
-      tell(JobProgress::Phase::racing, kSearchShare + 0.1 * races.share());
-    }
-    for (size_t i = 0; i < tuned_.size(); ++i) {
-      if (const auto winner = races.winner(tuned_[i].workload)) {
-        tuned_[i].winner = entrants[*winner].policy;
-        machine_.decide(fmt::format("race of workload {}", tuned_[i].workload), *tuned_[i].winner);
-      }
-    }
-  }
-
-  // Each winner against what stands, in processes that know nothing of either.
-  void confirm() {
-    std::vector<Proposal> winners;
-    for (const TunedWorkload& one : tuned_) {
-      if (one.winner) winners.push_back({one.workload, *one.winner});
-    }
-    std::vector<std::vector<size_t>> groups;
-    for (size_t i = 0; i < winners.size(); ++i) groups.push_back({i});
-    Proofs confirmation(workloads(), winners, groups, false, block_pairs(opened_),
-                        {.margin = opened_.margin}, random_);
-    std::vector<bool> told(winners.size());
-    while (!confirmation.over() && !out_of_time(kConfirmedShare)) {
-      confirmation.add(asked({{}, confirmation.next()}).measured);
-      for (size_t i = 0; i < winners.size(); ++i) {
-        const Proof& proof = confirmation.proof(i);
-        if (told[i] || proof.decision == ProofDecision::go_on) continue;
-        told[i] = true;
-        const bool is_accepted = proof.decision == ProofDecision::accepted;
-        machine_.decide(
-            fmt::format("confirmation of workload {}", winners[i].workload),
-            fmt::format("{}, {} times as fast, {} to {}", is_accepted ? "accepted" : "rejected",
-                        proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
-        if (!is_accepted) continue;
-        Gain gain = gain_of(confirmation, i);
-        gain.before_ns /= uses(winners[i].workload);
-        gain.after_ns /= uses(winners[i].workload);
-        accepted_.push_back({winners[i].workload, winners[i].policy, gain});
-        listener_.accepted(accepted_.back());
-      }
-      tell(JobProgress::Phase::confirming, kSearchShare + 0.1 + 0.25 * confirmation.share());
-    }
-  }
-
-  Gain gain_of(const Proofs& proofs, size_t group) const {
-    Gain gain = proofs.gain(group);
-    gain.noise_floor = opened_.noise_floor;
-    return gain;
-  }
-  double uses(int number) const { return static_cast<double>(workload(number).uses); }
-
-  // What does not carry over to the whole model is taken back.
-  void whole_model() {
-    // Large gains first, as next_whole wants them.
-    const auto saved_ns = [&](const Accepted& one) {
-      return (one.gain.before_ns - one.gain.after_ns) * uses(one.workload);
-    };
-    std::sort(accepted_.begin(), accepted_.end(),
-              [&](const Accepted& a, const Accepted& b) { return saved_ns(a) > saved_ns(b); });
-    std::vector<WholeTrial> trials;
-    std::vector<Gain> gains;  // of each
-    for (;;) {
-      const WholeStep step = next_whole(accepted_.size(), trials);
-      if (step.done || out_of_time()) {
-        if (!gains.empty()) result_.before_ns = gains.back().before_ns;
-        if (step.done) keep(step.policies, trials, gains);
-        else result_.taken_back = accepted_.size();
-        return;
-      }
-      std::vector<Proposal> together;
-      for (const size_t i : step.policies) {
-        together.push_back({accepted_[i].workload, accepted_[i].policy});
-      }
-      std::vector<size_t> all(together.size());
-      std::iota(all.begin(), all.end(), 0);
-      // What a host feigns was held against each of them already.
-      Proofs comparison(workloads(), together, {all}, true, block_pairs(opened_), {.margin = 0},
-                        random_);
-      while (!comparison.over() && !out_of_time()) {
-        comparison.add(asked({{}, comparison.next()}).measured);
-        tell(JobProgress::Phase::whole_model, kSearchShare + 0.35 + 0.15 * comparison.share());
-      }
-      trials.push_back({step.policies, comparison.proof(0)});
-      machine_.decide(
-          "whole model",
-          fmt::format("{} policies together: {} times as fast, {} to {}", step.policies.size(),
-                      comparison.proof(0).speed_up.median, comparison.proof(0).speed_up.low,
-                      comparison.proof(0).speed_up.high));
-      gains.push_back(gain_of(comparison, 0));
-    }
-  }
-
-  void keep(const std::vector<size_t>& kept, const std::vector<WholeTrial>& trials,
-            const std::vector<Gain>& gains) {
-    for (const size_t i : kept) result_.accepted.push_back(accepted_[i]);
-    result_.taken_back = accepted_.size() - kept.size();
-    for (size_t i = 0; i < trials.size(); ++i) {
-      if (trials[i].policies != kept) continue;
-      const bool proven = trials[i].proof.decision == ProofDecision::accepted;
-      (proven ? result_.gain : result_.unproven_gain) = gains[i];
-      result_.before_ns = gains[i].before_ns;
-    }
-  }
-
-  Machine& machine_;
+  JobContext job_;
   const Device& device_;
-  const JobOptions& options_;
-  const JobListener& listener_;
-  Random random_;
   const std::shared_ptr<Ranker> ranker_ = std::make_shared<Ranker>();  // of all workloads
-  Opened opened_;
-  std::vector<TunedWorkload> tuned_;
-  double elapsed_s_ = 0;
-  size_t proposed_ = 0;
-  size_t timed_ = 0;
-  std::vector<Accepted> accepted_;  // before the whole model was looked at
+  // Those that take most of the model's time first: to be begun with, and begun.
+  std::vector<TunedWorkload> waiting_, tuned_;
+  Timetable timetable_;
+  Sampling sampling_;
+  Checks checks_;
+  int rounds_ = 0;
+  bool last_ = false;  // of the rounds
+  double told_share_ = 0;
   JobResult result_;
 };
 

@@ -38,6 +38,7 @@ struct TuningOutcome {
   std::optional<Gain> unproven_model = {};      // seen, but too small to be proven
   size_t taken_back = 0;                        // operators whose gain the whole model did not have
   size_t tried = 0;                             // candidates that were timed
+  std::optional<double> expected_gain = {};     // of the model's time, by more tuning, if it pays
   std::vector<OperatorOutcome> operators = {};  // whose policies were added or updated
   TunedCounts counts = {};
   std::vector<std::string> failed_operators = {};

@@ -184,6 +184,15 @@ std::optional<size_t> Races::winner(int workload) const {
   return std::nullopt;
 }
 
+double Races::speed_up(size_t entrant) const {
+  for (const One& one : races_) {
+    const auto found = std::find(one.entrants.begin(), one.entrants.end(), entrant);
+    if (found == one.entrants.end() || one.rounds_ns.empty() || failed_[entrant]) continue;
+    return one.race.speed_up[static_cast<size_t>(found - one.entrants.begin()) + 1];
+  }
+  return 0;
+}
+
 double pass_ns(const Opened& opened) {
   double total = 0;
   for (const OpenWorkload& one : opened.workloads) total += one.own_ns;
@@ -205,7 +214,12 @@ Proofs::Proofs(size_t workloads, std::vector<Proposal> candidates,
       pairs_(pairs),
       options_(options),
       random_(random) {
-  for (auto& group : groups) groups_.push_back({std::move(group), {}, {}, {}});
+  for (auto& group : groups) groups_.push_back({std::move(group), {}, {}});
+}
+
+void Proofs::resume(size_t group, Evidence evidence) {
+  groups_[group].evidence = std::move(evidence);
+  groups_[group].proof = proof_of(groups_[group].evidence.speed_ups, options_);
 }
 
 bool Proofs::over() const {
@@ -276,21 +290,22 @@ void Proofs::add(const PassesResult& measured) {
       before.push_back(candidate_first_[i][g] ? second : first);
       after.push_back(candidate_first_[i][g] ? first : second);
     }
-    group.speed_ups.push_back(block_speed_up(before, after));
-    group.before_ns.insert(group.before_ns.end(), before.begin(), before.end());
-    group.proof = proof_of(group.speed_ups, options_);
+    Evidence& evidence = group.evidence;
+    evidence.speed_ups.push_back(block_speed_up(before, after));
+    evidence.before_ns.insert(evidence.before_ns.end(), before.begin(), before.end());
+    group.proof = proof_of(evidence.speed_ups, options_);
   }
 }
 
 Gain Proofs::gain(size_t group) const {
-  const Group& of = groups_[group];
-  const double before_ns = middle(of.before_ns);
+  const auto& [candidates, evidence, proof] = groups_[group];
+  const double before_ns = middle(evidence.before_ns);
   // Not the middle of the times after: those of pairs, block by block, are what was proven.
   return {.before_ns = before_ns,
-          .after_ns = before_ns / of.proof.speed_up.median,
-          .speedup_low = of.proof.speed_up.low,
-          .speedup_high = of.proof.speed_up.high,
-          .samples = static_cast<int64_t>(of.before_ns.size())};
+          .after_ns = before_ns / proof.speed_up.median,
+          .speedup_low = proof.speed_up.low,
+          .speedup_high = proof.speed_up.high,
+          .samples = static_cast<int64_t>(evidence.before_ns.size())};
 }
 
 }  // namespace aoe

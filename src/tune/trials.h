@@ -51,6 +51,8 @@ class Races {
   void add(const PassesResult& measured);
   // Which entrant was faster than all others of its workload and than the policy that stands.
   std::optional<size_t> winner(int workload) const;
+  // How many times as fast as the policy that stands an entrant was; 0: it failed or never ran.
+  double speed_up(size_t entrant) const;
 
  private:
   struct One {
@@ -74,6 +76,12 @@ class Races {
   size_t rounds_ = 0;
 };
 
+// What the blocks of a proof have shown so far.
+struct Evidence {
+  std::vector<double> speed_ups;  // of the blocks
+  std::vector<double> before_ns;  // of all pairs
+};
+
 // Proofs of candidates against the policies that stand, on pairs of passes, block by block, each
 // from a process that has run nothing yet.
 class Proofs {
@@ -84,12 +92,16 @@ class Proofs {
          std::vector<std::vector<size_t>> groups, bool whole, size_t pairs,
          const ProofOptions& options, Random& random);
 
+  // Goes on with a proof that was left before it was decided.
+  void resume(size_t group, Evidence evidence);
+
   bool over() const;
   double share() const;  // that is done
   PassesWanted next();   // one block
   void add(const PassesResult& measured);
 
   const Proof& proof(size_t group) const { return groups_[group].proof; }
+  const Evidence& evidence(size_t group) const { return groups_[group].evidence; }
   // The time before is the one in the middle of all pairs, the time after what the proven ratio
   // makes of it; of the noise nothing is known here.
   Gain gain(size_t group) const;
@@ -97,9 +109,8 @@ class Proofs {
  private:
   struct Group {
     std::vector<size_t> candidates;
-    std::vector<double> speed_ups;  // of the blocks
+    Evidence evidence;
     Proof proof;
-    std::vector<double> before_ns;  // of all pairs
   };
 
   double time_of(const Group& group, const Pass& pass) const;

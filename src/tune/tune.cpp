@@ -26,6 +26,10 @@ namespace {
 using Json = nlohmann::json;
 using SystemClock = std::chrono::system_clock;
 
+// Of a workload, with normal effort: in the gym (docs/tuning.md) they leave little of what can be
+// gained. Whoever wants more of them is content with smaller gains, too.
+constexpr size_t kSamples = 48;
+
 std::vector<std::string> types_of(const OpenWorkload& workload) {
   std::vector<std::string> types;
   for (const auto& node : workload.nodes) {
@@ -84,7 +88,9 @@ class Tuning {
     };
     // In real time, though the whole model may still take it back.
     progress.accepted = [&](const Accepted& accepted) {
-      outcome_.operators.push_back(outcome_of(accepted));
+      accepted_.insert_or_assign(accepted.workload, outcome_of(accepted));
+      outcome_.operators.clear();
+      for (const auto& [workload, outcome] : accepted_) outcome_.operators.push_back(outcome);
       listener_.changed(outcome_);
     };
     // More threads than the model has are no decision.
@@ -99,8 +105,7 @@ class Tuning {
   void begin() {
     const std::string model = fmt::format("{:016x}", checksum(mapped(options_.model).bytes));
     const Json job = Json::parse(journal_.ask("job", [&] {
-      // In the gym (docs/tuning.md) 48 leave little of what can be gained.
-      const std::map<Effort, size_t> samples{{Effort::normal, 48}, {Effort::high, 128}};
+      const std::map<Effort, size_t> samples{{Effort::normal, kSamples}, {Effort::high, 128}};
       const TunedKinds kinds = options_.auto_tune.value_or(TunedKinds{});
       std::random_device device;
       return Json{{"id", fmt::format("{:08x}{:08x}", device(), device())},
@@ -139,6 +144,7 @@ class Tuning {
     repeat_tune_ = job.at("repeat_tune");
     job_.seed = stable_hash(id_);
     job_.samples = job.at("samples");
+    job_.least_gain *= static_cast<double>(kSamples) / static_cast<double>(job_.samples);
     job_.kinds = {job.at("cube"), job.at("vector")};
     if (!job.at("budget_s").is_null()) job_.budget_s = job.at("budget_s");
     job_.chosen = [this](const std::vector<OpenWorkload>& all) { return chosen(all); };
@@ -223,6 +229,7 @@ class Tuning {
     outcome_.unproven_model = result.unproven_gain;
     outcome_.taken_back = result.taken_back;
     outcome_.tried = result.tried;
+    if (result.expected_gain >= job_.least_gain) outcome_.expected_gain = result.expected_gain;
     outcome_.seconds = result.elapsed_s;
     write_model();
     outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful
@@ -272,6 +279,7 @@ class Tuning {
   JobOptions job_;
   std::vector<OpenWorkload> workloads_;
   std::vector<std::optional<std::string>> in_bank_;
+  std::map<int, OperatorOutcome> accepted_;  // so far, by workload
   TuningOutcome outcome_;
 };
 

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tune/job_context.h"
+
+namespace aoe {
+
+// What of the accepted policies carries over to the whole model: they are compared together with
+// the model as it was opened, and what does not make it faster is taken back (measure/take_back.h).
+// Fills in what the result says of the model. `told` hears what share of a comparison is done.
+void compare_whole_model(JobContext& job, std::vector<Accepted> accepted, JobResult& result,
+                         const std::function<void(double share)>& told);
+
+}  // namespace aoe

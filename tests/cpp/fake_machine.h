@@ -1,0 +1,114 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "expr/parse.h"
+#include "policy/policy_text.h"
+#include "policy/schedule.h"
+#include "tune/machine.h"
+
+namespace aoe {
+
+// A machine of which everything is known: a policy takes what its text's hash says, or what a test
+// that derives from it says, times are disturbed at random, and some candidates fail. Each request
+// takes half a second.
+class FakeMachine : public Machine {
+ public:
+  struct Faults {
+    bool some_crash = false;      // in passes
+    bool some_are_wrong = false;  // when they are compiled
+    bool no_better = false;       // every policy is as fast as the default
+  };
+
+  explicit FakeMachine(Faults faults, uint64_t seed = 7) : faults_(faults), random_(seed) {
+    for (const char* text :
+         {"in %0 f32[64,96]\n%1 f32[64] = sum(r:96) %0[a, r]\nout %1\n",
+          "in %0 f32[48,64]\nweight %1 f32[64,80]\n%2 f32[48,80] = sum(r:64) %0[a, r] * %1[r, b]\n"
+          "out %2\n"}) {
+      const Workload workload = parse_workload(text);
+      const std::string policy = to_string(default_policy(workload, host_device()), workload);
+      opened_.workloads.push_back({text, policy, 2, {{"node", "Node"}}, 1e5});
+      opened_.least_ns.push_back(1);
+    }
+    opened_.margin = 0.01;
+    opened_.noise_floor = 1.004;
+  }
+
+  // Up to 30 % faster than the default, or slower.
+  virtual double factor(const Proposal& proposal) const {
+    if (faults_.no_better) return 1;
+    return 0.7 + 0.8 * static_cast<double>(std::hash<std::string>()(proposal.policy) % 1000) / 1000;
+  }
+  virtual double factor_at_first_sight(const Proposal& proposal) const { return factor(proposal); }
+  bool is_wrong(const Proposal& proposal) const {
+    return faults_.some_are_wrong && std::hash<std::string>()(proposal.policy) % 3 == 0 &&
+           proposal.policy != opened_.workloads[static_cast<size_t>(proposal.workload)].policy;
+  }
+  bool crashes(const Proposal& proposal) const {
+    return faults_.some_crash && std::hash<std::string>()(proposal.policy) % 7 == 1;
+  }
+
+  Opened open() override { return opened_; }
+  Done work(const Work& work) override {
+    Done done;
+    for (const Proposal& one : work.compile) {
+      EXPECT_FALSE(to_string(parse_policy(one.policy, parse_workload(text_of(one))),
+                             parse_workload(text_of(one)))
+                       .empty());
+      if (is_wrong(one)) done.compiled.push_back(Failure{Cause::wrong_result, "wrong"});
+      else done.compiled.push_back(std::nullopt);
+    }
+    for (const Assignment& assignment : work.measure.passes) {
+      Pass pass;
+      // Drift, and now and then something else that runs.
+      std::normal_distribution<double> noise(0, 0.003);
+      drift_ = std::clamp(drift_ + noise(random_), -0.1, 0.1);
+      const double common = std::exp(drift_) * (random_() % 20 == 0 ? 1.3 : 1);
+      for (size_t w = 0; w < assignment.size(); ++w) {
+        double ns = opened_.workloads[w].own_ns;
+        if (assignment[w] > 0) {
+          const auto at = static_cast<size_t>(assignment[w]) - 1;
+          const Proposal& one = work.measure.candidates[at];
+          EXPECT_EQ(one.workload, static_cast<int>(w));
+          EXPECT_FALSE(is_wrong(one)) << "timed though it is wrong";
+          if (crashes(one)) {
+            done.measured = {{}, {{assignment[w], {Cause::crash, "signal 11"}}}};
+            return finished(done);
+          }
+          ns *= work.measure.limits_ns.empty() ? factor(one) : factor_at_first_sight(one);
+        }
+        pass.workload_ns.push_back(ns * common * std::exp(noise(random_)));
+        pass.total_ns += pass.workload_ns.back();
+      }
+      done.measured.passes.push_back(pass);
+    }
+    return finished(done);
+  }
+  void decide(const std::string&, const std::string&) override {}
+
+  double elapsed_s() const { return elapsed_s_; }
+
+ private:
+  const std::string& text_of(const Proposal& one) const {
+    return opened_.workloads[static_cast<size_t>(one.workload)].text;
+  }
+  Done finished(Done done) {
+    elapsed_s_ += 0.5;
+    done.elapsed_s = elapsed_s_;
+    return done;
+  }
+
+  Faults faults_;
+  std::mt19937_64 random_;
+  Opened opened_;
+  double drift_ = 0;
+  double elapsed_s_ = 0;
+};
+
+}  // namespace aoe

@@ -1,0 +1,212 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/cpp/fake_machine.h"
+#include "tune/job.h"
+
+namespace aoe {
+namespace {
+
+// A machine on which a candidate takes what its test says, by its workload and by how many of that
+// workload were compiled before it.
+class OrderedMachine : public FakeMachine {
+ public:
+  using Factor = std::function<double(int workload, size_t before)>;
+
+  explicit OrderedMachine(Factor truth, Factor first_sight = nullptr)
+      : FakeMachine({}), truth_(truth), first_sight_(first_sight ? first_sight : truth) {}
+
+  double factor(const Proposal& proposal) const override { return by(truth_, proposal); }
+  double factor_at_first_sight(const Proposal& proposal) const override {
+    return by(first_sight_, proposal);
+  }
+  Done work(const Work& work) override {
+    for (const Proposal& one : work.compile) {
+      const auto [at, added] = order_.try_emplace({one.workload, one.policy});
+      if (added) at->second = compiled_[one.workload]++;
+      last_compiled_s_ = elapsed_s();
+    }
+    if (work.measure.fresh) {
+      for (const Proposal& one : work.measure.candidates) confirmed_.insert(key(one));
+    }
+    return FakeMachine::work(work);
+  }
+
+  size_t compiled(int workload) const { return compiled_.at(workload); }
+  double last_compiled_s() const { return last_compiled_s_; }
+  // How many candidates of a workload were in a confirmation, or in the whole model.
+  size_t confirmed(int workload) const {
+    return static_cast<size_t>(
+        std::count_if(confirmed_.begin(), confirmed_.end(),
+                      [&](const auto& one) { return one.first == workload; }));
+  }
+
+ private:
+  static std::pair<int, std::string> key(const Proposal& one) { return {one.workload, one.policy}; }
+  double by(const Factor& factor, const Proposal& one) const {
+    return factor(one.workload, order_.at(key(one)));
+  }
+
+  Factor truth_, first_sight_;
+  std::map<std::pair<int, std::string>, size_t> order_;
+  std::map<int, size_t> compiled_;
+  std::set<std::pair<int, std::string>> confirmed_;
+  double last_compiled_s_ = 0;
+};
+
+struct Told {
+  double elapsed_s = 0;
+  Accepted accepted;
+};
+
+struct Course {
+  JobResult result;
+  std::vector<Told> told;
+};
+
+Course course_of(OrderedMachine& machine, const JobOptions& options) {
+  Course course;
+  JobListener listener;
+  listener.accepted = [&](const Accepted& one) {
+    course.told.push_back({machine.elapsed_s(), one});
+  };
+  double share = 0;
+  listener.progress = [&](const JobProgress& progress) {
+    EXPECT_GE(progress.share, share);
+    EXPECT_LE(progress.share, 1);
+    share = progress.share;
+  };
+  course.result = tune_operators(machine, host_device(), options, listener);
+  return course;
+}
+
+// All of them the same, but for the policy that stands.
+OrderedMachine::Factor always(double factor) {
+  return [factor](int, size_t before) { return before == 0 ? 1 : factor; };
+}
+
+TEST(JobRounds, AFirstGainIsProvenLongBeforeTheSearchEnds) {
+  for (const double budget : {100.0, std::numeric_limits<double>::infinity()}) {
+    OrderedMachine machine(always(0.8));
+    const Course course = course_of(machine, {.samples = 300, .least_gain = 0, .budget_s = budget});
+    ASSERT_EQ(course.told.size(), 2u);
+    EXPECT_LE(course.told[0].elapsed_s, 18);
+    EXPECT_GT(machine.last_compiled_s(), course.told[1].elapsed_s + 10);
+    EXPECT_EQ(course.result.accepted.size(), 2u);
+  }
+}
+
+TEST(JobRounds, ALaterPolicyThatIsBetterTakesTheProvenOnesPlace) {
+  OrderedMachine machine([](int workload, size_t before) {
+    if (before == 0) return 1.0;
+    return workload == 1 && before > 100 ? 0.7 : 0.85;
+  });
+  const Course course = course_of(machine, {.least_gain = 0, .budget_s = 80});
+  ASSERT_EQ(course.told.size(), 3u);
+  EXPECT_EQ(course.told[2].accepted.workload, 1);
+  ASSERT_EQ(course.result.accepted.size(), 2u);
+  for (const Accepted& one : course.result.accepted) {
+    EXPECT_EQ(machine.factor({one.workload, one.policy}), one.workload == 1 ? 0.7 : 0.85);
+    // Against what stood at the start.
+    EXPECT_NEAR(one.gain.after_ns / one.gain.before_ns, one.workload == 1 ? 0.7 : 0.85, 0.02);
+  }
+}
+
+TEST(JobRounds, ALaterPolicyThatIsWorseDoesNot) {
+  // They seem better at first, and are better than what stands, but not than what is proven.
+  const auto truth = [](int, size_t before) { return before == 0 ? 1 : before > 100 ? 0.9 : 0.8; };
+  const auto first_sight = [](int, size_t before) {
+    return before == 0 ? 1 : before > 100 ? 0.6 : 0.8;
+  };
+  OrderedMachine machine(truth, first_sight);
+  const Course course = course_of(machine, {.least_gain = 0, .budget_s = 80});
+  EXPECT_EQ(course.told.size(), 2u);
+  ASSERT_EQ(course.result.accepted.size(), 2u);
+  for (const Accepted& one : course.result.accepted) {
+    EXPECT_EQ(machine.factor({one.workload, one.policy}), 0.8);
+    EXPECT_EQ(machine.confirmed(one.workload), 1u);
+  }
+}
+
+TEST(JobRounds, WhatWasRejectedIsNotConfirmedAgain) {
+  // It seems better, in races too, but in new processes it is not.
+  class FeigningMachine : public OrderedMachine {
+   public:
+    FeigningMachine() : OrderedMachine(always(0.9)) {}
+    Done work(const Work& work) override {
+      fresh_ = work.measure.fresh;
+      return OrderedMachine::work(work);
+    }
+    double factor(const Proposal& proposal) const override {
+      return fresh_ ? 1 : OrderedMachine::factor(proposal);
+    }
+
+   private:
+    bool fresh_ = false;
+  };
+  FeigningMachine machine;
+  const Course course = course_of(machine, {.least_gain = 0, .budget_s = 80});
+  EXPECT_TRUE(course.told.empty());
+  EXPECT_TRUE(course.result.accepted.empty());
+}
+
+TEST(JobRounds, SamplesGoWhereMoreIsToBeGained) {
+  OrderedMachine machine([](int workload, size_t before) {
+    return workload == 0 ? 1 + 0.001 * static_cast<double>(before)
+                         : 0.4 + 0.6 / (1 + 0.02 * static_cast<double>(before));
+  });
+  course_of(machine, {.least_gain = 0, .budget_s = 100});
+  EXPECT_GT(machine.compiled(1), 2 * machine.compiled(0));
+}
+
+TEST(JobRounds, AJobEndsWhenNoMoreIsToBeHad) {
+  OrderedMachine machine(always(1.2));
+  const Course course = course_of(machine, {.budget_s = 100000});
+  EXPECT_LT(course.result.elapsed_s, 200);
+  EXPECT_LT(course.result.expected_gain, 0.002);
+  EXPECT_TRUE(course.result.accepted.empty());
+  // One that had to end sooner says that there may be more.
+  OrderedMachine other(always(1.2));
+  EXPECT_GT(course_of(other, {.budget_s = 12}).result.expected_gain, 0.002);
+  // Samples are no limit where there is a budget.
+  OrderedMachine third(always(1.2));
+  EXPECT_GT(course_of(third, {.samples = 2, .least_gain = 0, .budget_s = 100}).result.tried, 100u);
+}
+
+TEST(JobRounds, AProofThatIsNotClearIsGoneOnWithInTheNextRound) {
+  // One block in five speaks against it: that takes 24 blocks, and a first round has fewer.
+  class DividedMachine : public OrderedMachine {
+   public:
+    DividedMachine() : OrderedMachine(always(0.8)) {}
+    Done work(const Work& work) override {
+      if (work.measure.fresh) ++blocks;
+      speaks_against_ = work.measure.fresh && blocks % 5 == 0;
+      return OrderedMachine::work(work);
+    }
+    double factor(const Proposal& proposal) const override {
+      return speaks_against_ ? 1.2 : OrderedMachine::factor(proposal);
+    }
+    int blocks = 0;
+
+   private:
+    bool speaks_against_ = false;
+  };
+  DividedMachine machine;
+  JobListener listener;
+  std::vector<int> told_after;
+  listener.accepted = [&](const Accepted&) { told_after.push_back(machine.blocks); };
+  std::vector<JobProgress::Phase> phases;
+  listener.progress = [&](const JobProgress& now) {
+    if (machine.blocks >= 24) return;
+    if (phases.empty() || phases.back() != now.phase) phases.push_back(now.phase);
+  };
+  tune_operators(machine, host_device(), {.least_gain = 0, .budget_s = 80}, listener);
+  EXPECT_EQ(told_after, (std::vector<int>{24, 24}));
+  using enum JobProgress::Phase;
+  EXPECT_EQ(phases, (std::vector{searching, racing, confirming, searching, confirming}));
+}
+
+}  // namespace
+}  // namespace aoe

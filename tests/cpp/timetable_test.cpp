@@ -1,0 +1,79 @@
+#include "tune/timetable.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace aoe {
+namespace {
+
+struct Round {
+  double began_s, searched_s, checked_s;
+};
+
+// Rounds of a job that searches in steps of half a second, and whose checks take so long.
+std::vector<Round> rounds(double budget_s, double opened_s, double checks_s, double most_s) {
+  Timetable timetable(budget_s);
+  timetable.begin(opened_s);
+  std::vector<Round> all;
+  for (double now = opened_s; timetable.search_goes_on(now) && now < most_s;) {
+    const double began = now;
+    while (timetable.round_goes_on(now)) now += 0.5;
+    const double searched = now;
+    const bool last = !timetable.search_goes_on(now);
+    now = std::min(now + checks_s, timetable.checks_end_s(now, last));
+    timetable.checked(searched, now);
+    all.push_back({began, searched, now});
+  }
+  return all;
+}
+
+TEST(Timetable, TheFirstRoundIsShortAndEachFurtherOneTwiceAsLong) {
+  const std::vector<Round> all = rounds(std::numeric_limits<double>::infinity(), 3, 4, 300);
+  ASSERT_GE(all.size(), 4u);
+  EXPECT_EQ(all[0].searched_s, 8);
+  for (size_t i = 1; i < 4; ++i) {
+    const double before = i == 1 ? 8 : all[i - 1].searched_s - all[i - 1].began_s;
+    EXPECT_NEAR(all[i].searched_s - all[i].began_s, 2 * before, 1);
+  }
+  // A model that takes long to open has a search nevertheless.
+  EXPECT_NEAR(rounds(1000, 30, 4, 1000)[0].searched_s, 32.5, 0.5);
+}
+
+TEST(Timetable, ChecksDoNotEatTheSearchsTime) {
+  const std::vector<Round> all = rounds(std::numeric_limits<double>::infinity(), 3, 60, 1000);
+  for (size_t i = 1; i < all.size(); ++i) {
+    EXPECT_GE(all[i].searched_s - all[i].began_s, 100);
+  }
+}
+
+TEST(Timetable, ABudgetIsDividedBetweenSearchAndChecks) {
+  for (const double budget : {10.0, 30.0, 60.0, 120.0, 1000.0}) {
+    for (const double checks : {0.5, 10.0, 1000.0}) {
+      const std::vector<Round> all = rounds(budget, 3, checks, 10000);
+      double searched = 3;
+      double early = 0;
+      for (size_t i = 0; i < all.size(); ++i) {
+        searched += all[i].searched_s - all[i].began_s;
+        if (i + 1 < all.size()) early += all[i].checked_s - all[i].searched_s;
+      }
+      // Where checks take long, the last ones get more.
+      EXPECT_LE(searched, budget / 2 + 0.5) << budget << " " << checks;
+      EXPECT_GE(searched, (checks < 1 ? 0.5 : 0.3) * budget - 0.5) << budget << " " << checks;
+      const double last = 0.8 * budget - all.back().searched_s;
+      EXPECT_GE(last, std::min(0.2 * budget, all.size() == 1 ? 0 : 1.5 * checks) - 1);
+      EXPECT_LE(early, 0.15 * budget + 0.01);
+      EXPECT_LE(all.back().checked_s, 0.8 * budget + 0.5);
+      EXPECT_EQ(all.size() == 1, Timetable(budget).is_short()) << budget;
+      // No round is shorter than the one before.
+      for (size_t i = 2; i < all.size(); ++i) {
+        EXPECT_GT(all[i].searched_s - all[i].began_s, all[i - 1].searched_s - all[i - 1].began_s);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace aoe
