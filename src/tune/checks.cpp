@@ -17,8 +17,13 @@ constexpr double kClearShare = 0.97;
 // Of all that is promised, what must be looked at before the last round; the workloads that promise
 // most come first.
 constexpr double kMostOfPromises = 0.8;
-// A proof needs ten blocks at least.
-constexpr size_t kEarlyBlocks = 12;
+// Ten blocks that agree are a proof, and thirteen of which one does not.
+constexpr size_t kFewestBlocks = 10;
+constexpr size_t kEarlyBlocks = 13;
+// Later blocks are of more workloads, and come after longer races.
+constexpr double kLastIsLonger = 1.5;
+// Who leads a race by then is good enough to be confirmed.
+constexpr double kEarlyRace = 0.5;
 // By how much a policy must win against one that has won before it, to be worth a confirmation of
 // its own.
 constexpr double kWorthwhile = 1.01;
@@ -85,13 +90,14 @@ void Checks::race(double end_s, bool last) {
     else if (tuned.proven) entrants.push_back({tuned.workload, tuned.proven->policy});
   }
   Races races(job_.workloads(), entrants, job_.random);
-  while (!races.over() && job_.elapsed_s() < end_s) {
+  const auto decided = [&] { return races.over() || (!last && races.share() >= kEarlyRace); };
+  while (!decided() && job_.elapsed_s() < end_s) {
     races.add(job_.ask({{}, races.next()}).measured);
     told_(JobProgress::Phase::racing, races.share());
   }
   for (size_t i = 0; i < racing_now.size(); ++i) {
     TunedWorkload& tuned = tuned_[racing_now[i].tuned];
-    if (races.over()) {
+    if (decided()) {
       for (const SeenPolicy& seen : racing_now[i].policies) tuned.raced.insert(seen.policy);
     }
     const auto winner = races.winner(tuned.workload);
@@ -124,8 +130,14 @@ void Checks::confirm(double end_s, bool last) {
     proofs.resume(g, std::move(tuned_[confirmed[g]].evidence));
   }
   const size_t most = last ? options.most_blocks : kEarlyBlocks;
-  for (size_t block = 0; block < most && !proofs.over() && job_.elapsed_s() < end_s; ++block) {
+  for (size_t block = 0; block < most && !proofs.over(); ++block) {
+    const double began_s = job_.elapsed_s();
+    // A proof that would not come to its end is left to a later round.
+    const double needed_s =
+        last || block >= kFewestBlocks ? 0 : block_s_ * static_cast<double>(kFewestBlocks - block);
+    if (began_s + needed_s >= end_s) break;
     proofs.add(job_.ask({{}, proofs.next()}).measured);
+    block_s_ = job_.elapsed_s() - began_s;
     for (size_t g = 0; g < confirmed.size(); ++g) {
       TunedWorkload& tuned = tuned_[confirmed[g]];
       const Proof& proof = proofs.proof(g);
@@ -144,6 +156,10 @@ void Checks::confirm(double end_s, bool last) {
   for (size_t g = 0; g < confirmed.size(); ++g) {
     if (tuned_[confirmed[g]].challenger) tuned_[confirmed[g]].evidence = proofs.evidence(g);
   }
+}
+
+double Checks::expected_s() const {
+  return kLastIsLonger * block_s_ * static_cast<double>(kEarlyBlocks);
 }
 
 void Checks::accept(TunedWorkload& tuned, Gain gain) {

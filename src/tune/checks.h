@@ -24,6 +24,8 @@ class Checks {
   // decision of everything; earlier ones of those that promise most, and what is no clear gain is
   // gone on with in the next.
   void run(double end_s, bool last);
+  // What further ones will take at least, as far as is known.
+  double expected_s() const;
 
  private:
   // Of one workload: what is to race.
@@ -43,6 +45,7 @@ class Checks {
   JobContext& job_;
   std::vector<TunedWorkload>& tuned_;
   Told told_;
+  double block_s_ = 0;  // of a confirmation, the latest; 0: there was none
 };
 
 }  // namespace aoe

@@ -132,7 +132,7 @@ class Job {
                     sampling_.timed(), sampling_.expected_gain(), last_ ? "; the last round" : ""));
     const double began_s = job_.elapsed_s();
     checks_.run(timetable_.checks_end_s(began_s, last_), last_);
-    timetable_.checked(began_s, job_.elapsed_s());
+    timetable_.checked(began_s, job_.elapsed_s(), checks_.expected_s());
     if (!last_) begin_with(waiting_.size());
   }
 

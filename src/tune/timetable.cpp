@@ -11,10 +11,9 @@ constexpr double kFirstRoundS = 8;
 constexpr double kFirstSearchS = 2.5;
 constexpr double kLonger = 2;  // each further round
 constexpr double kSearchShare = 0.5;
+constexpr double kLeastSearchShare = 0.3;
 constexpr double kCheckedShare = 0.8;
-constexpr double kEarlyCheckShare = (kCheckedShare - kSearchShare) / 2;
-// The last checks are of more workloads than the earlier ones, and go on to the end.
-constexpr double kLastChecks = 1.5;
+constexpr double kEarlyCheckShare = 0.2;
 
 }  // namespace
 
@@ -37,8 +36,9 @@ bool Timetable::round_goes_on(double elapsed_s) const {
 }
 
 bool Timetable::search_goes_on(double elapsed_s) const {
-  return searched_s(elapsed_s) < search_s() &&
-         elapsed_s < kCheckedShare * budget_s_ - kLastChecks * longest_checks_s_;
+  const double searched = searched_s(elapsed_s);
+  const bool has_time_to_check = elapsed_s + next_checks_s_ < kCheckedShare * budget_s_;
+  return searched < (has_time_to_check ? search_s() : kLeastSearchShare * budget_s_);
 }
 
 double Timetable::checks_end_s(double elapsed_s, bool last) const {
@@ -47,16 +47,16 @@ double Timetable::checks_end_s(double elapsed_s, bool last) const {
   return std::min(all, elapsed_s + kEarlyCheckShare * budget_s_ - checked_s_);
 }
 
-void Timetable::checked(double began_s, double ended_s) {
+void Timetable::checked(double began_s, double ended_s, double next_s) {
   const double took_s = ended_s - began_s;
   const double round_s = searched_s(began_s) - round_began_s_;
   checked_s_ += took_s;
   round_began_s_ = searched_s(ended_s);
-  longest_checks_s_ = std::max(longest_checks_s_, took_s);
+  next_checks_s_ = next_s;
   const double share_of_checks = (kCheckedShare - kSearchShare) / kSearchShare;
   end_round_at(round_began_s_ + std::max(kLonger * round_s, took_s / share_of_checks));
-  // Checks that would not come to their end wait for the last round.
-  if (kEarlyCheckShare * budget_s_ - checked_s_ < longest_checks_s_) round_ends_s_ = search_s();
+  // What would not come to its end waits for the last round.
+  if (kEarlyCheckShare * budget_s_ - checked_s_ < next_s) round_ends_s_ = search_s();
 }
 
 }  // namespace aoe

@@ -10,9 +10,8 @@ namespace aoe {
 //
 // The first round is short, so that a first gain is proven soon; each further one searches for
 // twice as long as the one before, and for longer than what was found before took to be checked.
-// Of a budget, at most half is for searching and a fifth is for the whole model at the end; of what
-// is between them for checks, half is kept for those of the last round, and more where the earlier
-// ones took long.
+// Of a budget, half is for searching, less where checks take long, and a fifth for the whole model
+// at the end. Of what is between them for checks, a third is kept for those of the last round.
 class Timetable {
  public:
   explicit Timetable(double budget_s) : budget_s_(budget_s) {}
@@ -25,9 +24,10 @@ class Timetable {
   // Whether there is time for one round only.
   bool is_short() const;
 
-  // A round has searched, and until when what it found may be checked.
+  // A round has searched: until when what it found may be checked. It was, and the next ones will
+  // take `next_s` at least.
   double checks_end_s(double elapsed_s, bool last) const;
-  void checked(double began_s, double ended_s);
+  void checked(double began_s, double ended_s, double next_s);
 
  private:
   double searched_s(double elapsed_s) const { return elapsed_s - checked_s_; }
@@ -38,7 +38,7 @@ class Timetable {
   double round_began_s_ = 0;  // by the time that was searched
   double round_ends_s_ = 0;
   double checked_s_ = 0;
-  double longest_checks_s_ = 0;
+  double next_checks_s_ = 0;  // at least
 };
 
 }  // namespace aoe

@@ -16,8 +16,7 @@
 namespace aoe {
 
 // A machine of which everything is known: a policy takes what its text's hash says, or what a test
-// that derives from it says, times are disturbed at random, and some candidates fail. Each request
-// takes half a second.
+// that derives from it says, times are disturbed at random, and some candidates fail.
 class FakeMachine : public Machine {
  public:
   struct Faults {
@@ -79,7 +78,7 @@ class FakeMachine : public Machine {
           EXPECT_FALSE(is_wrong(one)) << "timed though it is wrong";
           if (crashes(one)) {
             done.measured = {{}, {{assignment[w], {Cause::crash, "signal 11"}}}};
-            return finished(done);
+            return finished(work, done);
           }
           ns *= work.measure.limits_ns.empty() ? factor(one) : factor_at_first_sight(one);
         }
@@ -88,18 +87,19 @@ class FakeMachine : public Machine {
       }
       done.measured.passes.push_back(pass);
     }
-    return finished(done);
+    return finished(work, done);
   }
   void decide(const std::string&, const std::string&) override {}
 
   double elapsed_s() const { return elapsed_s_; }
+  virtual double seconds(const Work&) const { return 0.5; }
 
  private:
   const std::string& text_of(const Proposal& one) const {
     return opened_.workloads[static_cast<size_t>(one.workload)].text;
   }
-  Done finished(Done done) {
-    elapsed_s_ += 0.5;
+  Done finished(const Work& work, Done done) {
+    elapsed_s_ += seconds(work);
     done.elapsed_s = elapsed_s_;
     return done;
   }

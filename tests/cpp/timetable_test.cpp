@@ -24,7 +24,7 @@ std::vector<Round> rounds(double budget_s, double opened_s, double checks_s, dou
     const double searched = now;
     const bool last = !timetable.search_goes_on(now);
     now = std::min(now + checks_s, timetable.checks_end_s(now, last));
-    timetable.checked(searched, now);
+    timetable.checked(searched, now, checks_s);
     all.push_back({began, searched, now});
   }
   return all;
@@ -63,8 +63,8 @@ TEST(Timetable, ABudgetIsDividedBetweenSearchAndChecks) {
       EXPECT_LE(searched, budget / 2 + 0.5) << budget << " " << checks;
       EXPECT_GE(searched, (checks < 1 ? 0.5 : 0.3) * budget - 0.5) << budget << " " << checks;
       const double last = 0.8 * budget - all.back().searched_s;
-      EXPECT_GE(last, std::min(0.2 * budget, all.size() == 1 ? 0 : 1.5 * checks) - 1);
-      EXPECT_LE(early, 0.15 * budget + 0.01);
+      EXPECT_GE(last, std::min(0.3 * budget, checks) - 1) << budget << " " << checks;
+      EXPECT_LE(early, 0.2 * budget + 0.01);
       EXPECT_LE(all.back().checked_s, 0.8 * budget + 0.5);
       EXPECT_EQ(all.size() == 1, Timetable(budget).is_short()) << budget;
       // No round is shorter than the one before.

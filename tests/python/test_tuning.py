@@ -116,10 +116,10 @@ def test_an_interrupted_job_says_how_to_go_on(model, tmp_path):
 
 def test_every_fault_costs_one_candidate(model, tmp_path):
     kinds = ["wrong_element", "nan", "before", "behind", "crash", "allocation", "killed"]
-    # The first candidates of a worker are the policies that stand; then come the search's, of which
-    # some are refused before they run.
+    # In a job with one round the first candidates of a worker are the policies that stand; then
+    # come the search's, of which some are refused before they run.
     faults = ",".join(f"{30 + i}:{kind}" for i, kind in enumerate([*kinds * 4, "endless_loop"]))
-    job = Job(tmp_path, model, budget="40s", AOE_INJECT_FAULT=faults)
+    job = Job(tmp_path, model, budget="30s", AOE_INJECT_FAULT=faults)
     out, _ = finished(job.start(reload=False))
     assert "Aoe process finished" in out
     job.check()
