@@ -101,11 +101,14 @@ void TuneScreen::written(const std::filesystem::path& model) { model_ = model; }
 
 void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::path& result) {
   progress_.reset();
-  for (const OperatorOutcome& one : outcome.operators) {
+  constexpr size_t kExplained = 5;  // the largest gains come first
+  for (size_t i = 0; i < outcome.operators.size(); ++i) {
+    const OperatorOutcome& one = outcome.operators[i];
     fmt::print("  {:>9}  [{:.2f}, {:.2f}] times as fast  {:.1f} -> {:.1f} us  {}\n",
                improvement_text(one.gain.before_ns, one.gain.after_ns), one.gain.speedup_low,
                one.gain.speedup_high, one.gain.before_ns / 1e3, one.gain.after_ns / 1e3,
                printable(one.name));
+    if (i < kExplained && one.why) fmt::print("             {}\n", to_string(*one.why));
   }
   for (const std::string& name : outcome.failed_operators) {
     fmt::print("  failed: {}: its default kernel did not pass\n", printable(name));

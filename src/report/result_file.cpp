@@ -48,11 +48,26 @@ Json evidence_of(const Gain& gain) {
           {"noise_floor", gain.noise_floor}};
 }
 
+Json json_of(const Explanation& why) {
+  Json decisions = Json::array();
+  for (const DecisionLoss& one : why.decisions) {
+    decisions.push_back({{"decision", one.decision},
+                         {"before", one.before},
+                         {"after", one.after},
+                         {"loss", rounded(one.loss, 1e3)}});
+  }
+  return {{"bound_by", why.after.by_operations ? "operations" : "bytes"},
+          {"roof_share_before", rounded(why.before.share, 1e3)},
+          {"roof_share_after", rounded(why.after.share, 1e3)},
+          {"decisions", std::move(decisions)}};
+}
+
 Json json_of(const OperatorOutcome& tuned) {
   Json evidence = evidence_of(tuned.gain);
   evidence["measurements"] = tuned.measurements;
   evidence["policy_before"] = tuned.policy_before;
   evidence["policy_after"] = tuned.policy_after;
+  if (tuned.why) evidence.update(json_of(*tuned.why));
   const double before_us = to_us(tuned.gain.before_ns);
   const double after_us = to_us(tuned.gain.after_ns);
   const Json performance{{"performance_before_tune(us)", before_us},

@@ -9,6 +9,7 @@
 #include "expr/parse.h"
 #include "policy/policy_text.h"
 #include "policy/validate.h"
+#include "tune/ablation.h"
 #include "tune/checks.h"
 #include "tune/sampling.h"
 #include "tune/timetable.h"
@@ -22,6 +23,8 @@ constexpr double kLeastShare = 0.002;
 // The first round is for the workloads that take most of the time: the policies that stand have to
 // be checked before, and that of all of them takes as long as the round itself.
 constexpr size_t kFirstWorkloads = 6;
+// Of the time until then, what may be spent on finding out why winners are faster.
+constexpr double kExplainedShare = 0.05;
 // Of a job without a budget, as its progress tells it: what comes before the last round's checks,
 // and before the whole model.
 constexpr double kSearched = 0.5;
@@ -46,7 +49,9 @@ class Job {
     do {
       round();
     } while (!last_);
-    compare_whole_model(job_, accepted(), result_, [this](double share) {
+    std::vector<Accepted> proven = accepted();
+    explain(proven);
+    compare_whole_model(job_, std::move(proven), result_, [this](double share) {
       tell(JobProgress::Phase::whole_model, kChecked + (1 - kChecked) * share);
     });
     result_.elapsed_s = job_.elapsed_s();
@@ -151,12 +156,43 @@ class Job {
                     static_cast<double>(sampling_.proposed()) / static_cast<double>(all_samples()));
   }
 
+  // Large gains first.
   std::vector<Accepted> accepted() const {
     std::vector<Accepted> all;
     for (const TunedWorkload& one : tuned_) {
       if (one.proven) all.push_back(*one.proven);
     }
+    const auto saved_ns = [&](const Accepted& one) {
+      return (one.gain.before_ns - one.gain.after_ns) * job_.uses(one.workload);
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const Accepted& a, const Accepted& b) { return saved_ns(a) > saved_ns(b); });
     return all;
+  }
+
+  // Why they are faster, as far as little time can tell.
+  void explain(std::vector<Accepted>& proven) {
+    std::vector<Winner> winners;
+    for (const Accepted& one : proven) {
+      const auto tuned = std::find_if(
+          tuned_.begin(), tuned_.end(),
+          [&](const TunedWorkload& candidate) { return candidate.workload == one.workload; });
+      winners.push_back({{one.workload, one.policy}, one.gain, tuned->memory.get()});
+    }
+    const double now_s = job_.elapsed_s();
+    AblationCost cost;
+    cost.allowed_s = now_s < timetable_.checks_end_s(now_s, true) ? kExplainedShare * now_s : 0;
+    // About half of the time went into candidates.
+    cost.candidate_s = 0.5 * now_s / static_cast<double>(std::max<size_t>(sampling_.proposed(), 1));
+    cost.pass_s = pass_ns(job_.opened()) / 1e9;
+    const std::vector<Explanation> explanations = explained(
+        winners, job_.opened(), cost, [this](const Work& work) { return job_.ask(work); },
+        job_.random);
+    for (size_t i = 0; i < proven.size(); ++i) {
+      proven[i].why = explanations[i];
+      job_.decide(fmt::format("why workload {} is faster", proven[i].workload),
+                  to_string(explanations[i]));
+    }
   }
 
   // Rounds repeat, but progress only ever grows.

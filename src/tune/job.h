@@ -8,6 +8,7 @@
 
 #include "bank/gain.h"
 #include "device/device.h"
+#include "tune/explanation.h"
 #include "tune/machine.h"
 #include "tune/options.h"
 #include "tune/relatives.h"
@@ -35,7 +36,8 @@ struct JobOptions {
 struct Accepted {
   int workload = 0;
   std::string policy;
-  Gain gain;  // of one use, in the confirmation
+  Gain gain;                       // of one use, in the confirmation
+  std::optional<Explanation> why;  // once it was looked at
 };
 
 struct JobResult {

@@ -11,6 +11,7 @@ namespace {
 Json to_json(const Opened& opened) {
   return {{"workloads", to_json(opened.workloads)},
           {"least_ns", opened.least_ns},
+          {"rates", {opened.rates.fma_gflops, opened.rates.copy_gbps}},
           {"margin", opened.margin},
           {"noise_floor", opened.noise_floor},
           {"elapsed_s", opened.elapsed_s}};
@@ -20,6 +21,8 @@ Opened opened_of(const Json& json) {
   Opened opened;
   opened.workloads = workloads_of(json.at("workloads"));
   json.at("least_ns").get_to(opened.least_ns);
+  json.at("rates").at(0).get_to(opened.rates.fma_gflops);
+  json.at("rates").at(1).get_to(opened.rates.copy_gbps);
   json.at("margin").get_to(opened.margin);
   json.at("noise_floor").get_to(opened.noise_floor);
   json.at("elapsed_s").get_to(opened.elapsed_s);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "device/measure.h"
 #include "measure/worker.h"
 
 namespace aoe {
@@ -42,6 +43,7 @@ struct Done {
 struct Opened {
   std::vector<OpenWorkload> workloads;
   std::vector<double> least_ns;  // that the uses of each can take together
+  Rates rates;                   // of the threads that the model runs on
   double margin = 0.01;          // of a proof on this host
   double noise_floor = 1;        // the factor that the host feigns
   double elapsed_s = 0;

@@ -8,6 +8,7 @@
 
 #include "bank/gain.h"
 #include "bank/tuned.h"
+#include "tune/explanation.h"
 
 namespace aoe {
 
@@ -24,6 +25,7 @@ struct OperatorOutcome {
   std::set<std::string> measurements;
   std::string policy_before;
   std::string policy_after;
+  std::optional<Explanation> why;  // known at the end
 };
 
 // What an operator tuning job has come to so far.

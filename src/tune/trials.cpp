@@ -20,6 +20,8 @@ bool is_failed(const PassesResult& measured, size_t candidate) {
                      [&](const auto& failed) { return index(failed.candidate) == candidate + 1; });
 }
 
+}  // namespace
+
 double middle(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto at = values.begin() + static_cast<int64_t>(values.size() / 2);
@@ -27,7 +29,22 @@ double middle(std::vector<double> values) {
   return *at;
 }
 
-}  // namespace
+std::vector<Assignment> interleaved(std::vector<std::vector<Candidate>> turns, size_t runs,
+                                    Random& random) {
+  size_t longest = 0;
+  for (const auto& own : turns) longest = std::max(longest, own.size());
+  for (auto& own : turns) own.resize(longest, own.front());
+  std::vector<Assignment> passes;
+  for (size_t run = 0; run < runs; ++run) {
+    for (auto& own : turns) std::shuffle(own.begin(), own.end(), random);
+    for (size_t i = 0; i < longest; ++i) {
+      Assignment pass;
+      for (const auto& own : turns) pass.push_back(own[i]);
+      passes.push_back(std::move(pass));
+    }
+  }
+  return passes;
+}
 
 Screening::Screening(std::vector<Proposal> candidates, const Opened& opened, Random& random)
     : opened_(opened) {
@@ -38,17 +55,7 @@ Screening::Screening(std::vector<Proposal> candidates, const Opened& opened, Ran
   for (size_t i = 0; i < wanted_.candidates.size(); ++i) {
     turns[index(wanted_.candidates[i].workload)].push_back(static_cast<Candidate>(i) + 1);
   }
-  size_t longest = 0;
-  for (const auto& own : turns) longest = std::max(longest, own.size());
-  for (auto& own : turns) own.resize(longest, 0);
-  for (size_t run = 0; run < options.runs; ++run) {
-    for (auto& own : turns) std::shuffle(own.begin(), own.end(), random);
-    for (size_t i = 0; i < longest; ++i) {
-      Assignment pass;
-      for (const auto& own : turns) pass.push_back(own[i]);
-      wanted_.passes.push_back(std::move(pass));
-    }
-  }
+  wanted_.passes = interleaved(std::move(turns), options.runs, random);
   for (const OpenWorkload& one : opened.workloads) {
     wanted_.limits_ns.push_back(options.hopeless * one.own_ns);
   }

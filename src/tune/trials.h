@@ -23,6 +23,14 @@ double pass_ns(const Opened& opened);
 // for a middle one.
 size_t block_pairs(const Opened& opened);
 
+// Of values that may be few; 0 if there are none.
+double middle(std::vector<double> values);
+
+// Passes in which each workload runs by all that are listed for it, in random order, so many times
+// over. Whose list is shorter runs by its first one in what is left.
+std::vector<Assignment> interleaved(std::vector<std::vector<Candidate>> turns, size_t runs,
+                                    Random& random);
+
 // A first look at candidates, each beside the policy that stands.
 class Screening {
  public:

@@ -204,6 +204,7 @@ class Tuning {
     outcome.measurements = {evidence_name(accepted.workload)};
     outcome.policy_before = workload.policy;
     outcome.policy_after = accepted.policy;
+    outcome.why = accepted.why;
     return outcome;
   }
   std::string evidence_name(int workload) const { return fmt::format("{}/{}", id_, workload); }

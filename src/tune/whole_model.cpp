@@ -13,14 +13,7 @@ namespace {
 class WholeModel {
  public:
   WholeModel(JobContext& job, std::vector<Accepted> accepted)
-      : job_(job), accepted_(std::move(accepted)) {
-    // Large gains first, as next_whole wants them.
-    const auto saved_ns = [&](const Accepted& one) {
-      return (one.gain.before_ns - one.gain.after_ns) * job.uses(one.workload);
-    };
-    std::sort(accepted_.begin(), accepted_.end(),
-              [&](const Accepted& a, const Accepted& b) { return saved_ns(a) > saved_ns(b); });
-  }
+      : job_(job), accepted_(std::move(accepted)) {}
 
   void run(JobResult& result, const std::function<void(double share)>& told) {
     for (;;) {

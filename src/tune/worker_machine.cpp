@@ -40,10 +40,10 @@ class WorkerMachine : public Machine {
     opened.margin = kMargin * margin_factor(host);
     opened.noise_floor = host.noise_floor;
     opened.workloads = measurer().workloads();
-    const Rates rates = measure_rates(host_device(), options_.target.threads);
+    opened.rates = measure_rates(host_device(), options_.target.threads);
     for (const OpenWorkload& one : opened.workloads) {
       const double operations = operations_of(parse_workload(one.text));
-      opened.least_ns.push_back(static_cast<double>(one.uses) * least_ns(operations, rates));
+      opened.least_ns.push_back(static_cast<double>(one.uses) * least_ns(operations, opened.rates));
     }
     opened.elapsed_s = elapsed_s();
     return opened;

@@ -35,6 +35,7 @@ class FakeMachine : public Machine {
       opened_.workloads.push_back({text, policy, 2, {{"node", "Node"}}, 1e5});
       opened_.least_ns.push_back(1);
     }
+    opened_.rates = {100, 10};
     opened_.margin = 0.01;
     opened_.noise_floor = 1.004;
   }
@@ -93,6 +94,7 @@ class FakeMachine : public Machine {
 
   double elapsed_s() const { return elapsed_s_; }
   virtual double seconds(const Work&) const { return 0.5; }
+  const Opened& opened() const { return opened_; }
 
  private:
   const std::string& text_of(const Proposal& one) const {

@@ -212,6 +212,7 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
   for (size_t i = 0; i < again.accepted.size(); ++i) {
     EXPECT_EQ(again.accepted[i].policy, whole.accepted[i].policy);
     EXPECT_EQ(again.accepted[i].gain, whole.accepted[i].gain);
+    EXPECT_EQ(to_string(*again.accepted[i].why), to_string(*whole.accepted[i].why));
   }
   EXPECT_EQ(again.elapsed_s, whole.elapsed_s);
 }

@@ -85,6 +85,22 @@ TEST(ResultFileTest, HasTheFieldsOfTheSample) {
   EXPECT_TRUE(result[1]["OPAT"].contains("evidence"));
 }
 
+TEST(ResultFileTest, SaysWhyWhereItIsKnown) {
+  TuningOutcome outcome = sample();
+  outcome.operators[0].why =
+      Explanation{{false, 20, 0.5}, {false, 27, 0.67512}, {{"lanes", "8", "16", 0.1234}}};
+  const Json result = Json::parse(result_text(outcome));
+  const Json& operators = result[1]["OPAT"]["repo_modified_operators"];
+  const Json& why = operators[0]["evidence"];
+  EXPECT_EQ(why["bound_by"], "bytes");
+  EXPECT_EQ(why["roof_share_before"], 0.5);
+  EXPECT_EQ(why["roof_share_after"], 0.675);
+  EXPECT_EQ(why["decisions"], Json::parse(R"json([
+    {"decision": "lanes", "before": "8", "after": "16", "loss": 0.123}])json"));
+  EXPECT_EQ(why["samples"], 64);
+  EXPECT_FALSE(operators[1]["evidence"].contains("bound_by"));
+}
+
 TEST(ResultFileTest, ImprovementIsThatOfTheSamples) {
   EXPECT_EQ(improvement_text(58.781, 26.876), "118.71%");
   EXPECT_EQ(improvement_text(16.71, 15.71), "6.37%");
