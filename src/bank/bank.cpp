@@ -16,7 +16,9 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kApplication = 0x616f6562;  // "aoeb", by which `file` and others know a bank
 constexpr int64_t kSchemaVersion = 1;         // of the tables
-constexpr int64_t kFormat = 1;                // of what the fields of an entry say
+// Of what the fields of an entry say. What a version does not know it leaves alone.
+constexpr int64_t kPolicyFormat = 1;
+constexpr int64_t kGraphFormat = 2;
 
 // Loading a model is not to wait long for a bank; whoever has tuned for minutes waits longer.
 constexpr int kReadBusyMs = 1000;
@@ -103,7 +105,7 @@ void make_folders(const fs::path& file) {
 }
 
 void bind_fields(Statement& statement, const BankEntry& entry) {
-  statement.bind(kFormat)
+  statement.bind(entry.is_of_graph() ? kGraphFormat : kPolicyFormat)
       .bind(key_text(entry.workload))
       .bind(entry.workload)
       .bind(entry.target.soc_version)
@@ -190,7 +192,7 @@ StoredEntry Bank::stored(const Statement& row) const {
     stored.problem =
         fmt::format("bank '{}', entry {} (workload {}): {}", file().string(), stored.id, key, what);
   };
-  if (row.integer(1) > kFormat) {
+  if (row.integer(1) > kGraphFormat) {
     is(State::newer, "it was made by a newer version");
   } else if (key != key_text(entry.workload) || row.text(19) != checksum_text(entry)) {
     is(State::damaged, "it is damaged: its checksum does not fit");

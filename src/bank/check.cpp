@@ -6,6 +6,7 @@
 #include "bank/bank.h"
 #include "base/error.h"
 #include "expr/parse.h"
+#include "plan/task_times.h"
 #include "policy/policy_text.h"
 
 namespace aoe {
@@ -15,6 +16,10 @@ namespace {
 std::string fault_of(const BankEntry& entry) {
   bool has_hidden_contents = false;
   try {
+    if (entry.is_of_graph()) {
+      parse_task_times(entry.policy);
+      return "";
+    }
     const Workload workload = parse_workload(entry.workload, [&](uint64_t hash) -> Tensor {
       has_hidden_contents = true;
       fail("the contents of {:016x} are not known", hash);

@@ -6,8 +6,11 @@
 #include <sstream>
 
 #include "base/hash.h"
+#include "plan/plan.h"
 
 namespace aoe {
+
+bool BankEntry::is_of_graph() const { return names_graph(workload); }
 
 uint64_t checksum_of(const BankEntry& entry) {
   uint64_t hash = kHashStart;

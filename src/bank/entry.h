@@ -24,6 +24,9 @@ struct BankEntry {
   std::string workload;  // its text
   Target target;
   std::string policy;  // its text
+  // Of a graph (names_graph): `workload` names it, and `policy` is the times of its tasks, from
+  // which its layouts are solved.
+  bool is_of_graph() const;
 
   Gain gain;  // over the policy that it was confirmed against
   // Names of the measurements that prove it, unlike all others anywhere: a set, so that uniting two

@@ -50,6 +50,7 @@ Json json_of(const StoredEntry& stored) {
   constexpr std::array kStates{"good", "newer", "foreign", "damaged"};
   const BankEntry& entry = stored.entry;
   return {{"id", stored.id},
+          {"kind", entry.is_of_graph() ? "layouts" : "policy"},
           {"state", kStates[static_cast<size_t>(stored.state)]},
           {"key", key_text(entry.workload)},
           {"workload", entry.workload},
@@ -96,19 +97,24 @@ void list(const BankOptions& options) {
     print_json(all);
     return;
   }
+  int64_t graphs = 0;
   for (const StoredEntry& stored : entries) {
     const auto& [soc_version, instruction_set, threads] = stored.entry.target;
     if (stored.state != StoredEntry::State::good) {
       notice(stored.problem);
       continue;
     }
-    fmt::print("{}  {:<6}  {:>10}  {:>10}  {}  {}\n", key_text(stored.entry.workload),
+    fmt::print("{}  {:<6}  {:>10}  {:>10}  {}  {}{}\n", key_text(stored.entry.workload),
                printable(instruction_set), count_text(threads, "thread"),
                duration_text(stored.entry.gain.after_ns), speedup_text(stored.entry),
-               printable(stored.entry.date));
+               printable(stored.entry.date),
+               stored.entry.is_of_graph() ? "  layouts of a model" : "");
+    graphs += stored.entry.is_of_graph() ? 1 : 0;
   }
-  fmt::print("{} in bank '{}'{}\n", count_text(static_cast<int64_t>(entries.size()), "policy"),
-             file.string(), bank ? fmt::format(" for {}", printable(bank->soc_version())) : "");
+  fmt::print("{}{} in bank '{}'{}\n",
+             count_text(static_cast<int64_t>(entries.size()) - graphs, "policy"),
+             graphs == 0 ? "" : " and the layouts of " + count_text(graphs, "model"), file.string(),
+             bank ? fmt::format(" for {}", printable(bank->soc_version())) : "");
 }
 
 void show(const BankOptions& options) {

@@ -24,11 +24,13 @@ void compile_model(const CompileOptions& options) {
   };
   fmt::print("written to {}: {}, {}, ", output, size_text(bytes),
              count(model.graph.nodes.size(), "node"));
+  const size_t graphs = policies ? policies->task_times_found().size() : 0;
   if (model.policies.empty()) {
     fmt::print("no policies\n");
   } else {
-    fmt::print("policies of {} for {} with {} on {}\n", count(model.policies.size(), "workload"),
-               model.soc_version, model.instruction_set, count_text(model.threads, "thread"));
+    fmt::print("policies of {} for {} with {} on {}\n",
+               count(model.policies.size() - graphs, "workload"), model.soc_version,
+               model.instruction_set, count_text(model.threads, "thread"));
   }
   if (const std::string bank = bank_text(policies.get()); !bank.empty()) {
     fmt::print("{}\n", bank);

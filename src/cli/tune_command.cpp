@@ -34,7 +34,6 @@ constexpr NotBuilt kNotBuilt[] = {
     {"--out_nodes", "cutting the graph"},
     {"--output_type", "changing the type of outputs"},
     {"--tune_ops_file", "tuning some operators only"},
-    {"--Fop_format", "tuning layouts"},
     {"--ip", "tuning on another machine"},
     {"--port", "tuning on another machine"},
 };
@@ -68,6 +67,7 @@ struct CommandLine {
   std::string log = "warning";
   std::optional<std::string> auto_tune_mode;
   bool deeper = false;
+  bool op_format = false;
   bool uneven_splits = false;
   std::vector<CLI::Option*> not_built;
   std::vector<CLI::Option*> no_meaning;
@@ -93,6 +93,8 @@ void check_job(const CommandLine& line) {
     require(line.not_built[i]->count() == 0, "{}: {} is not built yet", name_of(*line.not_built[i]),
             kNotBuilt[i].what);
   }
+  require(line.job_type == "2" || !line.op_format,
+          "--Fop_format is for operators (--job_type=2) only");
   require(line.job_type == "2", "--job_type=1: tuning of subgraphs is not built yet");
   require(!line.uneven_splits, "--Fnonhomo_split is for subgraphs (--job_type=1) only");
   require(line.precision_mode.empty() || line.precision_mode == "must_keep_origin_dtype",
@@ -148,6 +150,7 @@ TuneOptions options_of(const CommandLine& line) {
   if (!line.budget.empty()) options.budget_s = parse_budget(line.budget);
   options.effort = line.level == "O1" ? Effort::high : Effort::normal;
   options.deeper = line.deeper;
+  options.formats = line.op_format || options.effort == Effort::high;
   if (line.auto_tune_mode) options.auto_tune = parse_auto_tune_mode(*line.auto_tune_mode);
   if (!line.aicore_num.empty()) {
     options.threads = number_within(line.aicore_num, 1, 1024, "--aicore_num");
@@ -230,6 +233,7 @@ void add_tune_options(CLI::App& app, int& exit_code) {
       app.add_option("--auto_tune_mode", line->auto_tune_mode,
                      "Tune cube operators (GA), vector operators (RL), both (RL,GA) or NO_TUNE"));
   hidden(app.add_flag("--Fdeeper_opat", line->deeper, "Search deeper"));
+  hidden(app.add_flag("--Fop_format", line->op_format, "Tune layouts too; O1 does"));
   hidden(app.add_flag("--Fnonhomo_split", line->uneven_splits, "Uneven splits of subgraphs"));
   hidden(app.add_option("--precision_mode", line->precision_mode, "must_keep_origin_dtype"));
   hidden(app.add_option("--device", line->device, "0: there is one"));

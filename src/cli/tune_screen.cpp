@@ -17,6 +17,7 @@ volatile sig_atomic_t end_wanted = 0;
 
 std::string phase_text(JobProgress::Phase phase) {
   switch (phase) {
+    case JobProgress::Phase::layouts: return "timing layouts";
     case JobProgress::Phase::searching: return "searching";
     case JobProgress::Phase::racing: return "racing the best";
     case JobProgress::Phase::confirming: return "confirming in new processes";
@@ -101,6 +102,7 @@ void TuneScreen::written(const std::filesystem::path& model) { model_ = model; }
 
 void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::path& result) {
   progress_.reset();
+  if (!outcome.formats.empty()) fmt::print("{}\n", outcome.formats);
   constexpr size_t kExplained = 5;  // the largest gains come first
   for (size_t i = 0; i < outcome.operators.size(); ++i) {
     const OperatorOutcome& one = outcome.operators[i];

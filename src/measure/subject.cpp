@@ -53,7 +53,8 @@ Subject::Subject(const WorkerTarget& target, bool refuse_spills, std::vector<Inj
       refuse_spills_(refuse_spills),
       faults_(std::move(faults)),
       threads_(target.threads == 0 ? usable_cores() : target.threads),
-      device_(device_for(target.kernels)) {
+      device_(device_for(target.kernels)),
+      target_(target) {
   require(threads_ > 0, "threads is {}; 0 stands for all cores", target.threads);
   if (target.model.empty()) open_workload(target.workload);
   else open_model(target);

@@ -39,6 +39,10 @@ class Subject {
                       const std::vector<double>& limits_ns);
   AloneResult alone(int workload, const std::vector<Candidate>& order, Caches caches,
                     double limit_ns);
+  std::vector<std::vector<double>> rounds_alone(const std::vector<std::string>& workloads,
+                                                int rounds);
+  std::vector<double> plans(const std::map<std::string, std::string>& graph_times,
+                            const std::vector<bool>& order);
 
  private:
   // One distinct workload.
@@ -71,7 +75,7 @@ class Subject {
   // Makes the kernels of a candidate that are not there yet, for the model's steps or to be called
   // alone. What is wrong with them, if anything.
   std::optional<Failure> load(Candidate candidate, int workload, bool alone);
-  void run_model(StandIn& stand_in);
+  void run_model(const LoadedModel& model, StandIn* stand_in);
   void flush_caches();
   // Kernels hold weights as they need them: what was unused for longest goes.
   void make_room();
@@ -84,7 +88,10 @@ class Subject {
   std::vector<InjectedFault> faults_;
   int threads_;
   Device device_;
+  WorkerTarget target_;
   std::optional<LoadedModel> model_;
+  std::optional<LoadedModel> rival_;  // the model with other layouts
+  std::map<std::string, std::string> rival_times_;
   std::vector<Value> inputs_;    // of the model
   std::vector<Tensor> outputs_;  // none if their types are not known before a run
   std::vector<Open> open_;

@@ -86,10 +86,10 @@ class Subject::PassRun : public StandIn {
   Subject& subject_;
 };
 
-void Subject::run_model(StandIn& stand_in) {
-  const Executable& executable = *model_->executable();
+void Subject::run_model(const LoadedModel& model, StandIn* stand_in) {
+  const Executable& executable = *model.executable();
   if (outputs_.empty()) {
-    executable.run(inputs_, nullptr, &stand_in);
+    executable.run(inputs_, nullptr, stand_in);
     return;
   }
   std::vector<TensorView> from;
@@ -99,7 +99,7 @@ void Subject::run_model(StandIn& stand_in) {
   };
   for (const Value& input : inputs_) from.push_back(view_of(input.tensor()));
   for (const Tensor& output : outputs_) to.push_back(view_of(output));
-  executable.run_into(from, to, nullptr, &stand_in);
+  executable.run_into(from, to, nullptr, stand_in);
 }
 
 PassesResult Subject::passes(const std::vector<Assignment>& assignments,
@@ -139,7 +139,7 @@ PassesResult Subject::passes(const std::vector<Assignment>& assignments,
     }
     page_.enter(Phase::timing);
     const double begin = steady_ns();
-    run_model(run);
+    run_model(*model_, &run);
     Pass& seen = result.passes.emplace_back();
     seen.total_ns = steady_ns() - begin;
     for (size_t w = 0; w < open_.size(); ++w) {

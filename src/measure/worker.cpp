@@ -92,6 +92,22 @@ class Worker::Client {
     return result;
   }
 
+  std::vector<std::vector<double>> rounds_alone(const std::vector<std::string>& workloads,
+                                                int rounds) {
+    auto answer = ask({{"do", "rounds_alone"}, {"workloads", workloads}, {"rounds", rounds}});
+    if (std::holds_alternative<Loss>(answer)) {
+      return std::vector<std::vector<double>>(workloads.size());
+    }
+    return std::get<Json>(answer).at("ns");
+  }
+
+  std::vector<double> plans(const std::map<std::string, std::string>& graph_times,
+                            const std::vector<bool>& order) {
+    auto answer = ask({{"do", "plans"}, {"graph_times", graph_times}, {"order", order}});
+    if (std::holds_alternative<Loss>(answer)) return {};
+    return std::get<Json>(answer).at("ns");
+  }
+
  private:
   struct Known {
     int workload = 0;
@@ -268,6 +284,14 @@ PassesResult Worker::passes(const std::vector<Assignment>& assignments,
 AloneResult Worker::alone(int workload, const std::vector<Candidate>& order, Caches caches,
                           double limit_ns) {
   return client_->alone(workload, order, caches, limit_ns);
+}
+std::vector<std::vector<double>> Worker::rounds_alone(const std::vector<std::string>& workloads,
+                                                      int rounds) {
+  return client_->rounds_alone(workloads, rounds);
+}
+std::vector<double> Worker::plans(const std::map<std::string, std::string>& graph_times,
+                                  const std::vector<bool>& order) {
+  return client_->plans(graph_times, order);
 }
 void Worker::replace() { client_->replace(); }
 int64_t Worker::losses() const { return client_->losses(); }

@@ -134,6 +134,18 @@ class Worker {
   AloneResult alone(int workload, const std::vector<Candidate>& order, Caches caches,
                     double limit_ns = 0);
 
+  // Calls workloads, which need not be the model's, by the policies that loading would give them,
+  // in turns of all of them. For each the shortest call of each round, in ns; none for one that
+  // cannot be made or run.
+  std::vector<std::vector<double>> rounds_alone(const std::vector<std::string>& workloads,
+                                                int rounds);
+
+  // Whole passes of the model as it was opened (false) and with its layouts solved from other times
+  // (true; as LoadOptions::graph_times), in this order: the ns of each. Nothing if the worker was
+  // lost.
+  std::vector<double> plans(const std::map<std::string, std::string>& graph_times,
+                            const std::vector<bool>& order);
+
   // The same on a process that has run nothing yet.
   void replace();
 

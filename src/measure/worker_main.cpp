@@ -96,6 +96,12 @@ class Requests {
     if (what == "passes") {
       return to_json(subject_->passes(request.at("assignments"), request.at("limits_ns")));
     }
+    if (what == "rounds_alone") {
+      return {{"ns", subject_->rounds_alone(request.at("workloads"), request.at("rounds"))}};
+    }
+    if (what == "plans") {
+      return {{"ns", subject_->plans(request.at("graph_times"), request.at("order"))}};
+    }
     require(what == "alone", "'{}' is no request", what);
     return to_json(subject_->alone(request.at("workload"), request.at("order"),
                                    request.at("cold") ? Caches::cold : Caches::hot,

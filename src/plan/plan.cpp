@@ -2,14 +2,21 @@
 
 #include <fmt/ranges.h>
 
+#include "base/hash.h"
+
 namespace aoe {
 
-Plan plan_of(Graph& graph, const std::optional<Device>& device) {
+namespace {
+constexpr std::string_view kGraph = "graph ";
+}
+
+Plan plan_of(Graph& graph, const std::optional<Device>& device, const CostOfGraph& cost) {
   Plan plan = lower_nodes(graph);
   if (device) {
     fuse(plan, graph);
     const std::vector<Conversion> conversions = offer_conversions(plan, graph);
-    choose_layouts(plan, graph, estimated_cost(*device));
+    const TaskCost known = cost ? cost(graph_text(plan)) : TaskCost();
+    choose_layouts(plan, graph, known ? known : estimated_cost(*device));
     drop_conversions(plan, conversions);
   }
   note_last_uses(plan, graph);
@@ -17,6 +24,16 @@ Plan plan_of(Graph& graph, const std::optional<Device>& device) {
   else plan.homes.assign(graph.values.size(), {Home::In::apart});
   return plan;
 }
+
+std::string graph_text(const Plan& plan) {
+  uint64_t hash = kHashStart;
+  for (const PlanStep& step : plan.steps) {
+    if (runs_task(step)) hash = stable_hash(to_string(step.task.workload), hash);
+  }
+  return fmt::format("{}{:016x}", kGraph, hash);
+}
+
+bool names_graph(std::string_view text) { return text.starts_with(kGraph); }
 
 Plan lower_nodes(const Graph& graph) {
   Plan plan;

@@ -66,10 +66,27 @@ struct Plan {
   std::vector<int> copied_outputs;  // which outputs lie elsewhere, and are copied at the end
 };
 
+// What layouts are chosen by, for the graph that graph_text names; empty: the estimate.
+using CostOfGraph = std::function<TaskCost(const std::string& graph)>;
+
 // The passes, one after the other. On a device workloads run as kernels, which are fused and work
 // on plain memory; without one, each on values of its own. Adds values to the graph where what
 // callers see is converted for the steps inside.
-Plan plan_of(Graph& graph, const std::optional<Device>& device);
+Plan plan_of(Graph& graph, const std::optional<Device>& device, const CostOfGraph& cost = {});
+
+// What a graph computes, whatever its values are called and however they are to lie: "graph " and
+// a hash of the texts of its tasks. No workload's text begins so.
+std::string graph_text(const Plan& plan);
+bool names_graph(std::string_view text);
+
+// A task whose cost the choice of layouts depends on: its workload in every way in which its values
+// may lie, each once.
+struct AskedTask {
+  std::vector<Workload> ways;
+  double estimated_s = 0;  // of the first
+};
+// Those of a graph, the most expensive by the estimate first.
+std::vector<AskedTask> asked_tasks(Graph graph, const Device& device);
 
 // A step for every node.
 Plan lower_nodes(const Graph& graph);

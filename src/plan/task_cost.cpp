@@ -22,11 +22,16 @@ double share_done(const Workload& workload) {
 
 }  // namespace
 
-TaskCost estimated_cost(const Device& device) {
-  return [device](const Task& task) {
+TaskCost cost_by(std::function<double(const Workload&)> seconds) {
+  return [seconds = std::move(seconds)](const Task& task) {
     const double share = share_done(task.workload);
-    return share == 0 ? 0 : share * estimated_seconds(task.workload, device);
+    return share == 0 ? 0 : share * seconds(task.workload);
   };
+}
+
+TaskCost estimated_cost(const Device& device) {
+  return cost_by(
+      [device](const Workload& workload) { return estimated_seconds(workload, device); });
 }
 
 }  // namespace aoe

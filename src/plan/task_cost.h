@@ -11,6 +11,10 @@ namespace aoe {
 // where it comes from, an estimate or a measurement, is nobody's business.
 using TaskCost = std::function<double(const Task&)>;
 
+// By the seconds of its workload, except for what is not done at all because it only moves what is
+// in place already.
+TaskCost cost_by(std::function<double(const Workload&)> seconds);
+
 // By what an analytic model of the device expects of the workload's default policy.
 TaskCost estimated_cost(const Device& device);
 

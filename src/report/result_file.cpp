@@ -91,6 +91,7 @@ Json opat_of(const TuningOutcome& outcome) {
   Json opat{{"opat_tuning_result", state_text(outcome.state)},
             {"repo_modified_operators", Json::array()},
             {"repo_summary", json_of(outcome.counts)}};
+  if (outcome.layouts) opat["repo_modified_operators"].push_back(json_of(*outcome.layouts));
   for (const OperatorOutcome& tuned : outcome.operators) {
     opat["repo_modified_operators"].push_back(json_of(tuned));
   }

@@ -25,7 +25,11 @@ Executable::~Executable() = default;
 
 Executable::Executable(Graph graph, Engine engine)
     : graph_(std::move(graph)), engine_(std::move(engine)) {
-  plan_ = plan_of(graph_, engine_.device);
+  const auto cost = [&](const std::string& graph) {
+    const auto times = engine_.policies ? engine_.policies->task_times(graph) : std::nullopt;
+    return times ? measured_cost(*engine_.device, *times) : TaskCost();
+  };
+  plan_ = plan_of(graph_, engine_.device, engine_.policies ? CostOfGraph(cost) : CostOfGraph());
   for (const PlanStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
     step.node = &graph_.nodes[static_cast<size_t>(planned.last_node())];

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
 #include "base/notice.h"
 #include "device/cores.h"
 #include "frontend/onnx.h"
@@ -66,13 +67,14 @@ std::map<uint64_t, std::string> policies_for(const Target& target, OmModel& mode
 
 // Nothing where there are none.
 std::shared_ptr<const StoredPolicies> stored_policies(OmModel& model, const Engine& engine,
+                                                      const LoadOptions& options,
                                                       const std::string& place) {
   if (!engine.device) return nullptr;
   const Target target = target_of(*engine.device, engine.threads);
   std::map<uint64_t, std::string> with_model = policies_for(target, model, place);
-  const bool none = with_model.empty();
+  const bool none = with_model.empty() && options.graph_times.empty();
   auto stored = std::make_shared<const StoredPolicies>(operator_banks(target.soc_version), target,
-                                                       std::move(with_model));
+                                                       std::move(with_model), options.graph_times);
   return none && stored->banks().empty() ? nullptr : stored;
 }
 
@@ -85,6 +87,10 @@ void store_policies(const Executable& executable, const Engine& engine, OmModel&
   for (const auto& kernel : executable.kernels()) {
     std::string& text = stored.policies[key_of(kernel->workload())];
     if (text.empty()) text = to_string(kernel->policy(), kernel->workload());
+  }
+  if (!engine.policies) return;
+  for (const auto& [graph, times] : engine.policies->task_times_found()) {
+    stored.policies[stable_hash(graph)] = times;
   }
 }
 
@@ -213,6 +219,17 @@ CompiledModel LoadedModel::compiled(const std::filesystem::path& file, const Loa
   return compiled;
 }
 
+Graph LoadedModel::simplified(const std::filesystem::path& file, const LoadOptions& options) {
+  try {
+    Graph graph = model_in(file).graph;
+    fix_shapes(graph, options.input_shapes);
+    simplify(graph);
+    return graph;
+  } catch (const Error& error) {
+    throw error.within(place_of(file));
+  }
+}
+
 LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const LoadOptions& options) {
   const auto load = [&] {
     return is_om(bytes) ? parse_om(bytes) : OmModel{.graph = parse_onnx(bytes)};
@@ -225,7 +242,7 @@ LoadedModel LoadedModel::made_of(const std::function<OmModel()>& load, const Loa
   try {
     OmModel model = load();
     Engine engine = engine_of(options);
-    engine.policies = stored_policies(model, engine, place);
+    engine.policies = stored_policies(model, engine, options, place);
     fix_shapes(model.graph, options.input_shapes);
     return LoadedModel(std::move(model.graph), engine, stored);
   } catch (const Error& error) {

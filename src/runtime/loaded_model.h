@@ -30,7 +30,8 @@ struct LoadOptions {
   // For which instruction set kernels are made, "sse2", "avx2" or "avx512", empty: the widest that
   // works. "reference": no kernels, the reference evaluator.
   std::string kernels;
-  bool keep_weights = false;  // as Engine has it
+  bool keep_weights = false;                            // as Engine has it
+  std::map<std::string, std::string> graph_times = {};  // as StoredPolicies has them
 };
 
 // A model as an .om file is to hold it, and the policies that it was compiled by, as
@@ -74,6 +75,9 @@ class LoadedModel {
   // The model of a file as an .om file is to hold it: simplified, and if all shapes are fixed with
   // the policies of its kernels. It is loaded for that, so what is wrong with it shows.
   static CompiledModel compiled(const std::filesystem::path& file, const LoadOptions& options);
+
+  // The graph alone, with its shapes fixed and simplified: what is planned and run.
+  static Graph simplified(const std::filesystem::path& file, const LoadOptions& options);
 
  private:
   // `place` names the model in messages. If `stored` is there, it is made the model as compiled().

@@ -1,6 +1,7 @@
 #include "runtime/stored_policies.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/notice.h"
 #include "policy/policy_text.h"
 
@@ -30,15 +31,24 @@ Target target_of(const Device& device, int threads) {
 }
 
 StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
-                               std::map<uint64_t, std::string> of_model)
-    : banks_(those_there(banks)), target_(std::move(target)), of_model_(std::move(of_model)) {}
+                               std::map<uint64_t, std::string> of_model,
+                               std::map<std::string, std::string> graph_times)
+    : banks_(those_there(banks)),
+      target_(std::move(target)),
+      of_model_(std::move(of_model)),
+      graph_times_(std::move(graph_times)) {}
 
 void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) const {
   if (banks_.empty()) return;
+  std::vector<std::string> texts;
+  for (const Workload* workload : workloads) texts.push_back(to_string(*workload));
+  look_up_texts(std::move(texts));
+}
+
+void StoredPolicies::look_up_texts(std::vector<std::string> texts) const {
   const std::lock_guard reading(reading_);
   std::vector<std::string> missing;
-  for (const Workload* workload : workloads) {
-    std::string text = to_string(*workload);
+  for (std::string& text : texts) {
     const std::lock_guard lock(mutex_);
     if (found_.emplace(text, std::nullopt).second) missing.push_back(std::move(text));
   }
@@ -70,17 +80,47 @@ void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) cons
   }
 }
 
-std::optional<std::string> StoredPolicies::from_bank(const Workload& workload) const {
+std::optional<std::string> StoredPolicies::from_bank(const std::string& text) const {
   if (banks_.empty()) return std::nullopt;
-  look_up({&workload});
+  look_up_texts({text});
   const std::lock_guard lock(mutex_);
-  return found_[to_string(workload)];
+  return found_[text];
+}
+
+std::optional<TaskTimes> StoredPolicies::task_times(const std::string& graph) const {
+  std::vector<std::string> texts;
+  if (const auto given = graph_times_.find(graph); given != graph_times_.end()) {
+    texts.push_back(given->second);
+  }
+  if (const auto text = from_bank(graph)) texts.push_back(*text);
+  if (const auto with_model = of_model_.find(stable_hash(graph)); with_model != of_model_.end()) {
+    texts.push_back(with_model->second);
+  }
+  for (const std::string& text : texts) {
+    try {
+      TaskTimes times = parse_task_times(text);
+      const std::lock_guard lock(mutex_);
+      task_times_found_[graph] = text;
+      return times;
+    } catch (const Error& error) {
+      warn(
+          fmt::format("{}: what its layouts are to be chosen by cannot be read, and is not used: "
+                      "{}",
+                      graph, error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::string> StoredPolicies::task_times_found() const {
+  const std::lock_guard lock(mutex_);
+  return task_times_found_;
 }
 
 std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workload> workload,
                                                      const Device& device,
                                                      std::vector<Tensor> weights) const {
-  if (const auto text = from_bank(*workload)) {
+  if (const auto text = from_bank(to_string(*workload))) {
     if (auto kernel = kernel_by(*text, Origin::bank, workload, device, weights)) return kernel;
   }
   if (const auto with_model = of_model_.find(key_of(*workload)); with_model != of_model_.end()) {

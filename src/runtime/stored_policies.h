@@ -12,6 +12,7 @@
 #include "bank/bank.h"
 #include "bank/places.h"
 #include "codegen/kernel.h"
+#include "plan/task_times.h"
 
 namespace aoe {
 
@@ -31,10 +32,17 @@ struct PolicyCounts {
 // is told of once, and none of them ever fails a load. Any thread may call it.
 class StoredPolicies {
  public:
-  StoredPolicies(const BankPlaces& banks, Target target, std::map<uint64_t, std::string> of_model);
+  // `graph_times`: of tasks, by graph (graph_text), before what banks and the model's file have.
+  StoredPolicies(const BankPlaces& banks, Target target, std::map<uint64_t, std::string> of_model,
+                 std::map<std::string, std::string> graph_times = {});
 
   // Looks many workloads up in one reading, ahead of asking for their kernels.
   void look_up(const std::vector<const Workload*>& workloads) const;
+
+  // What the tasks of a graph were measured to take, if anybody knows.
+  std::optional<TaskTimes> task_times(const std::string& graph) const;
+  // The texts of those that were found, by graph.
+  std::map<std::string, std::string> task_times_found() const;
 
   // A kernel by the policy for the workload, or by the default one.
   std::shared_ptr<const Kernel> kernel(std::shared_ptr<const Workload> workload,
@@ -52,18 +60,21 @@ class StoredPolicies {
                                           const std::shared_ptr<const Workload>& workload,
                                           const Device& device,
                                           const std::vector<Tensor>& weights) const;
-  std::optional<std::string> from_bank(const Workload& workload) const;
+  void look_up_texts(std::vector<std::string> texts) const;
+  std::optional<std::string> from_bank(const std::string& text) const;
   void warn(const std::string& line) const;
 
   std::vector<std::filesystem::path> banks_;  // those that are there
   Target target_;
   std::map<uint64_t, std::string> of_model_;
+  std::map<std::string, std::string> graph_times_;
   mutable std::mutex
       reading_;               // held while banks are read: whoever comes meanwhile needs the result
   mutable std::mutex mutex_;  // of what is below
-  // Policies in banks, by the text of the workload; nothing where they have none.
+  // What banks have, by the text of the workload or graph; nothing where they have none.
   mutable std::map<std::string, std::optional<std::string>> found_;
   mutable std::map<uint64_t, Origin> origins_;  // of the kernels made so far
+  mutable std::map<std::string, std::string> task_times_found_;
   mutable std::set<std::string> warned_;
 };
 

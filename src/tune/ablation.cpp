@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/middle.h"
 #include "measure/screen.h"
 #include "policy/policy_text.h"
 #include "tune/trials.h"

@@ -54,7 +54,7 @@ struct JobResult {
 
 // What a job is at, for a screen.
 struct JobProgress {
-  enum class Phase : uint8_t { searching, racing, confirming, whole_model };
+  enum class Phase : uint8_t { layouts, searching, racing, confirming, whole_model };
   Phase phase = Phase::searching;
   double share = 0;  // of the job that is done, roughly; never less than before
   double elapsed_s = 0;

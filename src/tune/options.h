@@ -37,6 +37,7 @@ struct TuneOptions {
   std::optional<double> budget_s;
   Effort effort = Effort::normal;
   bool deeper = false;                  // --Fdeeper_opat
+  bool formats = false;                 // --Fop_format, or high effort: tune layouts too
   std::optional<TunedKinds> auto_tune;  // --auto_tune_mode; nothing: all, and not as AutoTune
   int threads = 0;                      // at run time; 0: all cores this process may use
   bool progress_bar = true;

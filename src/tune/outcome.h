@@ -42,6 +42,8 @@ struct TuningOutcome {
   size_t tried = 0;                             // candidates that were timed
   std::optional<double> expected_gain = {};     // of the model's time, by more tuning, if it pays
   std::vector<OperatorOutcome> operators = {};  // whose policies were added or updated
+  std::optional<OperatorOutcome> layouts = {};  // other than those before; its gain is the model's
+  std::string formats = {};                     // what tuning layouts came to, for people
   TunedCounts counts = {};
   std::vector<std::string> failed_operators = {};
   bool has_operators = true;  // whether there is any to tune

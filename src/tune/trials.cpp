@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/middle.h"
 #include "measure/block.h"
 #include "measure/screen.h"
 
@@ -21,13 +22,6 @@ bool is_failed(const PassesResult& measured, size_t candidate) {
 }
 
 }  // namespace
-
-double middle(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 std::vector<Assignment> interleaved(std::vector<std::vector<Candidate>> turns, size_t runs,
                                     Random& random) {
@@ -206,10 +200,12 @@ double pass_ns(const Opened& opened) {
   return std::max(total, 1.0);
 }
 
-size_t block_pairs(const Opened& opened) {
+size_t block_pairs(const Opened& opened) { return block_pairs(pass_ns(opened)); }
+
+size_t block_pairs(double pass_ns) {
   const BlockOptions block;
-  return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns(opened))),
-                            block.fewest_pairs, 64);
+  return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns)), block.fewest_pairs,
+                            64);
 }
 
 Proofs::Proofs(size_t workloads, std::vector<Proposal> candidates,

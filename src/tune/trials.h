@@ -22,9 +22,7 @@ double pass_ns(const Opened& opened);
 // Of passes in a block: so many that it takes as long as one of a workload alone would, but enough
 // for a middle one.
 size_t block_pairs(const Opened& opened);
-
-// Of values that may be few; 0 if there are none.
-double middle(std::vector<double> values);
+size_t block_pairs(double pass_ns);
 
 // Passes in which each workload runs by all that are listed for it, in random order, so many times
 // over. Whose list is shorter runs by its first one in what is left.

@@ -17,6 +17,7 @@
 #include "policy/policy_text.h"
 #include "runtime/loaded_model.h"
 #include "tune/journaled_machine.h"
+#include "tune/model_formats.h"
 #include "tune/work_space.h"
 #include "tune/worker_machine.h"
 
@@ -38,9 +39,9 @@ std::vector<std::string> types_of(const OpenWorkload& workload) {
   return types;
 }
 
-// Which algorithm stages run by says more than how their loops run.
-TuningMode mode_of(const std::string& workload, const std::string& before,
-                   const std::string& after) {
+// Which algorithm stages run by says more than how values lie, and that more than how loops run.
+TuningMode mode_of(const std::string& workload, const std::string& before, const std::string& after,
+                   bool lies_otherwise) {
   const Workload parsed = parse_workload(workload);
   const Structure was = parse_policy(before, parsed).structure;
   const Structure is = parse_policy(after, parsed).structure;
@@ -49,7 +50,7 @@ TuningMode mode_of(const std::string& workload, const std::string& before,
       return TuningMode::impl;
     }
   }
-  return TuningMode::schedule;
+  return lies_otherwise ? TuningMode::format : TuningMode::schedule;
 }
 
 class Tuning {
@@ -71,6 +72,7 @@ class Tuning {
                       space_.folder.string()));
     }
     listener_.begun(space_.folder);
+    if (formats_wanted_) tune_formats();
     JournaledMachine machine(journal_, [&] {
       WorkerMachineOptions workers;
       workers.target.model = options_.model;
@@ -101,6 +103,19 @@ class Tuning {
   }
 
  private:
+  // Before the operators: those are tuned as they lie then.
+  void tune_formats() {
+    const FormatsOfJob job{id_, began_, effort_, repeat_tune_, job_.budget_s, target_};
+    const auto progress = [&](double share, double elapsed_s) {
+      listener_.progress({JobProgress::Phase::layouts, share, elapsed_s}, "");
+    };
+    formats_ = tune_model_formats(journal_, options_, job, progress, listener_.stopped);
+    job_.budget_s -= formats_.elapsed_s;
+    outcome_.formats = formats_.line;
+    outcome_.layouts = formats_.outcome;
+    listener_.changed(outcome_);
+  }
+
   // What the job is, once and for all: a job that is gone on with keeps it.
   void begin() {
     const std::string model = fmt::format("{:016x}", checksum(mapped(options_.model).bytes));
@@ -120,6 +135,7 @@ class Tuning {
                   {"samples", samples.at(options_.effort) * (options_.deeper ? 4 : 1)},
                   {"cube", kinds.cube},
                   {"vector", kinds.vector},
+                  {"formats", options_.formats},
                   {"budget_s", options_.budget_s ? Json(*options_.budget_s) : Json()},
                   {"repeat_tune", options_.repeat_tune}}
           .dump();
@@ -142,6 +158,7 @@ class Tuning {
     effort_ = job.at("effort");
     began_ = SystemTime(std::chrono::seconds(job.at("began_s").get<int64_t>()));
     repeat_tune_ = job.at("repeat_tune");
+    formats_wanted_ = job.at("formats");
     job_.seed = stable_hash(id_);
     job_.samples = job.at("samples");
     job_.least_gain *= static_cast<double>(kSamples) / static_cast<double>(job_.samples);
@@ -182,7 +199,8 @@ class Tuning {
       const Bank bank = Bank::for_writing(options_.banks.custom, target_.soc_version);
       Json list = Json::array();
       for (const StoredEntry& one : bank.entries()) {
-        const bool counts = one.state == StoredEntry::State::good && one.entry.target == target_;
+        const bool counts = one.state == StoredEntry::State::good && one.entry.target == target_ &&
+                            !one.entry.is_of_graph();
         if (counts) list.push_back({one.entry.workload, one.entry.policy});
       }
       return list.dump();
@@ -197,7 +215,8 @@ class Tuning {
     OperatorOutcome outcome;
     outcome.name = name_of(workload);
     outcome.types = types_of(workload);
-    outcome.mode = mode_of(workload.text, workload.policy, accepted.policy);
+    outcome.mode = mode_of(workload.text, workload.policy, accepted.policy,
+                           formats_.changed.contains(workload.text));
     outcome.tuned =
         tuned(in_bank_[static_cast<size_t>(accepted.workload)].has_value(), repeat_tune_, true);
     outcome.gain = accepted.gain;
@@ -228,15 +247,30 @@ class Tuning {
     if (result.before_ns > 0) outcome_.baseline_ns = result.before_ns;
     outcome_.model = result.gain;
     outcome_.unproven_model = result.unproven_gain;
+    if (formats_.outcome) add_formats(*formats_.outcome);
     outcome_.taken_back = result.taken_back;
     outcome_.tried = result.tried;
     if (result.expected_gain >= job_.least_gain) outcome_.expected_gain = result.expected_gain;
-    outcome_.seconds = result.elapsed_s;
+    outcome_.seconds = formats_.elapsed_s + result.elapsed_s;
     write_model();
     outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful
                                                        : TuningOutcome::State::failed;
     listener_.changed(outcome_);
     std::ofstream(space_.finished()).close();
+  }
+
+  // The operators were compared with the model as it was with its new layouts.
+  void add_formats(const OperatorOutcome& formats) {
+    outcome_.baseline_ns = formats.gain.before_ns;
+    outcome_.model = outcome_.model ? in_a_row(formats.gain, *outcome_.model) : formats.gain;
+    outcome_.unproven_model.reset();
+    for (const OpenWorkload& workload : workloads_) {
+      if (!formats_.changed.contains(workload.text)) continue;
+      for (const std::string& type : types_of(workload)) {
+        std::vector<std::string>& types = outcome_.layouts->types;
+        if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+      }
+    }
   }
 
   // False if another job has written something else meanwhile.
@@ -250,7 +284,8 @@ class Tuning {
     entry.gain = accepted.gain;
     entry.evidence = outcome.measurements;
     entry.processor = host_device().processor;
-    entry.date = utc_text(began_ + std::chrono::seconds(static_cast<int64_t>(elapsed_s)));
+    entry.date = utc_text(
+        began_ + std::chrono::seconds(static_cast<int64_t>(formats_.elapsed_s + elapsed_s)));
     entry.effort = effort_;
     // A job that was killed while it wrote finds what it had written.
     const Found before = bank.find({entry.workload}, target_)[0];
@@ -277,6 +312,8 @@ class Tuning {
   std::string id_, effort_;
   SystemTime began_;
   bool repeat_tune_ = false;
+  bool formats_wanted_ = false;
+  ModelFormats formats_;
   JobOptions job_;
   std::vector<OpenWorkload> workloads_;
   std::vector<std::optional<std::string>> in_bank_;

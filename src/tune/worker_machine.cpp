@@ -22,15 +22,13 @@ class WorkerMachine : public Machine {
  public:
   explicit WorkerMachine(WorkerMachineOptions options)
       : options_(std::move(options)), began_ns_(steady_ns()) {
-    const std::vector<int> cpus = spread_over_cores(allowed_cpus());
-    const auto threads = static_cast<size_t>(options_.target.threads);
+    measure_cpus_ = measuring_cpus(options_.target.threads);
+    apart_ = !measure_cpus_.empty();
     const auto cores = static_cast<size_t>(usable_cores());
-    apart_ = std::min(cores, cpus.size()) > threads;
-    compile_room_ = apart_ ? cores - threads : cores;
+    compile_room_ = cores - measure_cpus_.size();
     if (!apart_) return;
-    const auto middle = cpus.begin() + static_cast<int64_t>(threads);
-    measure_cpus_.assign(cpus.begin(), middle);
-    compile_cpus_.assign(middle, cpus.end());
+    const std::vector<int> cpus = spread_over_cores(allowed_cpus());
+    compile_cpus_.assign(cpus.begin() + static_cast<int64_t>(measure_cpus_.size()), cpus.end());
   }
 
   Opened open() override {
@@ -155,6 +153,14 @@ class WorkerMachine : public Machine {
 };
 
 }  // namespace
+
+std::vector<int> measuring_cpus(int threads) {
+  std::vector<int> cpus = spread_over_cores(allowed_cpus());
+  const auto wanted = static_cast<size_t>(threads);
+  if (std::min(static_cast<size_t>(usable_cores()), cpus.size()) <= wanted) return {};
+  cpus.resize(wanted);
+  return cpus;
+}
 
 std::unique_ptr<Machine> worker_machine(WorkerMachineOptions options) {
   return std::make_unique<WorkerMachine>(std::move(options));

@@ -142,7 +142,7 @@ TEST_F(BankTest, WhatIsDamagedNewerOrForeignIsAMissAndStays) {
       {"UPDATE policies SET after_ns = 'many'", "damaged"},
       {"UPDATE policies SET evidence = ''", "damaged"},
       {"UPDATE policies SET threads = 1", "damaged"},
-      {"UPDATE policies SET format = 2, checksum = ''", "newer"},
+      {"UPDATE policies SET format = 3, checksum = ''", "newer"},
       {"UPDATE bank SET soc_version = 'x86_64_skylake'", "is for x86_64_znver4"},
   };
   for (const auto& [sql, word] : cases) {
@@ -160,6 +160,29 @@ TEST_F(BankTest, WhatIsDamagedNewerOrForeignIsAMissAndStays) {
     EXPECT_EQ(find(0).entry, some_entry()) << sql;
     EXPECT_EQ(readable().entries().size(), 2U) << sql;
   }
+}
+
+TEST_F(BankTest, KnowsTheTimesOfAGraphsTasks) {
+  BankEntry entry = some_entry();
+  entry.workload = "graph 0123456789abcdef";
+  entry.policy = "cube 1.5\nvector 2\n0123456789abcdef 12345.5\n";
+  ASSERT_TRUE(entry.is_of_graph());
+  ASSERT_FALSE(some_entry().is_of_graph());
+  writable().put(some_entry(), std::nullopt);
+  EXPECT_TRUE(writable().put(entry, std::nullopt));
+  EXPECT_FALSE(writable().put(entry, "other times"));
+  const auto found = [&] { return readable().find({entry.workload}, kSomeTarget)[0]; };
+  EXPECT_EQ(found().entry, entry);
+  EXPECT_EQ(find(0).entry, some_entry());
+  EXPECT_TRUE(problems_of(readable()).empty());
+  // Versions that know of policies only leave it alone.
+  const Database database(file_, Database::Access::read);
+  EXPECT_EQ(database.integer("SELECT max(format) FROM policies WHERE workload LIKE 'graph %'"), 2);
+  EXPECT_EQ(database.integer("SELECT max(format) FROM policies WHERE workload LIKE 'in %'"), 1);
+  change("UPDATE policies SET policy = 'cube 1' WHERE format = 2");
+  EXPECT_FALSE(found().entry);
+  EXPECT_EQ(found().problems.size(), 1U);
+  EXPECT_EQ(problems_of(readable()).size(), 1U);
 }
 
 TEST_F(BankTest, CheckReadsTheTexts) {

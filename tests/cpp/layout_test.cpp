@@ -10,7 +10,7 @@
 #include "graph/simplify.h"
 #include "plan/plan.h"
 #include "policy/contraction.h"
-#include "tests/cpp/onnx_builder.h"
+#include "tests/cpp/small_networks.h"
 
 namespace aoe {
 namespace {
@@ -179,23 +179,6 @@ TEST(Layouts, HaveNames) {
   EXPECT_EQ(to_string(channels_first(4)), "NCHW");
   EXPECT_EQ(to_string(channels_last(5)), "NDHWC");
   EXPECT_EQ(to_string(channels_blocked(3, 16)), "NCW16c");
-}
-
-// x -> Conv -> a -> two sigmoids, b and c -> their sum, d -> Conv -> y
-Graph two_convolutions() {
-  OnnxBuilder b;
-  b.input("x", {1, 16, 8, 8});
-  b.floats("w", {32, 16, 3, 3}, std::vector<float>(32 * 16 * 9, 0.5F));
-  b.floats("v", {32, 32, 3, 3}, std::vector<float>(32 * 32 * 9, 0.5F));
-  b.node("Conv", {"x", "w"}, {"a"});
-  b.node("Sigmoid", {"a"}, {"b"});
-  b.node("Sigmoid", {"a"}, {"c"});
-  b.node("Add", {"b", "c"}, {"d"});
-  b.node("Conv", {"d", "v"}, {"y"});
-  b.output("y");
-  Graph graph = b.parse();
-  simplify(graph);
-  return graph;
 }
 
 // Which layouts the values between steps were given, by a cost.

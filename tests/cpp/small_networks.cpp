@@ -1,5 +1,7 @@
 #include "tests/cpp/small_networks.h"
 
+#include "graph/simplify.h"
+
 #include <random>
 
 namespace aoe {
@@ -78,6 +80,26 @@ OnnxBuilder small_attention_network() {
   b.node("Mul", {"sum", "gate"}, {"y"});
   b.output("y");
   return b;
+}
+
+OnnxBuilder two_convolutions_network() {
+  OnnxBuilder b;
+  b.input("x", {1, 16, 8, 8});
+  b.floats("w", {32, 16, 3, 3}, std::vector<float>(32 * 16 * 9, 0.5F));
+  b.floats("v", {32, 32, 3, 3}, std::vector<float>(32 * 32 * 9, 0.5F));
+  b.node("Conv", {"x", "w"}, {"a"});
+  b.node("Sigmoid", {"a"}, {"b"});
+  b.node("Sigmoid", {"a"}, {"c"});
+  b.node("Add", {"b", "c"}, {"d"});
+  b.node("Conv", {"d", "v"}, {"y"});
+  b.output("y");
+  return b;
+}
+
+Graph two_convolutions() {
+  Graph graph = two_convolutions_network().parse();
+  simplify(graph);
+  return graph;
 }
 
 LoadedModel loaded(const OnnxBuilder& builder, const LoadOptions& options) {

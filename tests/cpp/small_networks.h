@@ -12,6 +12,11 @@ OnnxBuilder small_convolutional_network();
 // Products of values, norms, elementwise chains and a mask of bools.
 OnnxBuilder small_attention_network();
 
+// x -> Conv -> a -> two sigmoids, b and c -> their sum, d -> Conv -> y: values between may lie in
+// memory as they like.
+OnnxBuilder two_convolutions_network();
+Graph two_convolutions();  // of it, simplified
+
 LoadedModel loaded(const OnnxBuilder& builder, const LoadOptions& options = {});
 
 // Memory for one call: inputs that are filled, outputs that are not.

@@ -301,6 +301,29 @@ TEST(Worker, IsReplacedWhenKilledBetweenRequests) {
   EXPECT_EQ(worker.losses(), 3);
 }
 
+TEST(Worker, TimesWorkloadsThatAreNotTheModels) {
+  const ModelFile model;
+  Worker worker({.model = model.file()}, options());
+  const auto rounds = worker.rounds_alone({kProduct, "no workload", worker.workloads()[0].text}, 3);
+  ASSERT_EQ(rounds.size(), 3u);
+  EXPECT_TRUE(rounds[1].empty());
+  for (const size_t i : {0, 2}) {
+    ASSERT_EQ(rounds[i].size(), 3u);
+    for (const double ns : rounds[i]) EXPECT_GT(ns, 0);
+  }
+}
+
+TEST(Worker, RunsTheModelByTwoPlans) {
+  const ModelFile model;
+  Worker worker({.model = model.file()}, options());
+  for (const char* times : {"cube 1\nvector 1\n", "cube 2\nvector 1\n"}) {
+    const auto ns = worker.plans({{"graph 0", times}}, {true, false, false, true});
+    ASSERT_EQ(ns.size(), 4u);
+    for (const double pass : ns) EXPECT_GT(pass, 0);
+  }
+  EXPECT_EQ(worker.losses(), 0);
+}
+
 // Or has ended, and only waits for somebody to ask how.
 bool ends(pid_t process) {
   for (int i = 0; i < 2000; ++i) {

@@ -156,7 +156,7 @@ SPOILT = {
     "a newer schema": (sql("PRAGMA user_version = 2"), "newer version"),
     "another application": (sql("PRAGMA application_id = 3"), "not a bank"),
     "another processor": (sql("UPDATE bank SET soc_version = 'x86_64_mill'"), "x86_64_mill"),
-    "a newer entry": (sql("UPDATE policies SET format = 2"), "newer version"),
+    "a newer entry": (sql("UPDATE policies SET format = 3"), "newer version"),
     "a changed entry": (sql("UPDATE policies SET policy = policy || ' '"), "damaged"),
     "an entry of another processor": (
         lambda path: seal(path, soc_version="x86_64_mill"),
@@ -227,7 +227,7 @@ def test_shows_a_workload(bank, tuned):
 def test_checks(bank, tuned):
     assert "is sound: 1 entry" in succeeds("bank", "check")
     assert json.loads(succeeds("bank", "check", "--json"))["problems"] == []
-    sql("UPDATE policies SET format = 2")(bank)
+    sql("UPDATE policies SET format = 3")(bank)
     assert "1 of them newer or foreign" in succeeds("bank", "check", "--bank", bank)
     sql("UPDATE policies SET format = 1, samples = 1")(bank)
     done = aoe("bank", "check")

@@ -1,0 +1,29 @@
+#include <algorithm>
+#include <set>
+
+#include "plan/plan.h"
+
+namespace aoe {
+
+// What is asked for is what the choice of layouts asks for: it is made once, by the estimate.
+std::vector<AskedTask> asked_tasks(Graph graph, const Device& device) {
+  const TaskCost estimated = estimated_cost(device);
+  std::vector<AskedTask> asked;
+  std::map<std::vector<int>, size_t> of_outputs;  // a task has the same ones however they lie
+  std::set<uint64_t> seen;
+  const TaskCost noting = [&](const Task& task) {
+    const double seconds = estimated(task);
+    if (seconds <= 0 || !seen.insert(key_of(task.workload)).second) return seconds;
+    const auto [at, fresh] = of_outputs.try_emplace(task.outputs, asked.size());
+    if (fresh) asked.push_back({{}, seconds});
+    asked[at->second].ways.push_back(task.workload);
+    return seconds;
+  };
+  plan_of(graph, device, [&](const std::string&) { return noting; });
+  std::stable_sort(asked.begin(), asked.end(), [](const AskedTask& a, const AskedTask& b) {
+    return a.estimated_s > b.estimated_s;
+  });
+  return asked;
+}
+
+}  // namespace aoe
