@@ -21,7 +21,7 @@ using End = FormatResult::End;
 std::string words(const FormatResult& result) {
   switch (result.end) {
     case End::no_choice: return "nothing in this model could lie otherwise in memory";
-    case End::unmeasured: return "no task could be timed";
+    case End::unmeasured: return "no task could be timed before its share of the time ended";
     case End::same:
       return fmt::format("the {} layouts that stand are best by {} measured times", result.layouts,
                          result.measured);
@@ -78,9 +78,10 @@ ModelFormats tune_model_formats(Journal& journal, const TuneOptions& options,
                                 const std::function<bool()>& stopped) {
   const Graph graph = LoadedModel::simplified(options.model, {options.input_shapes});
   const Device& device = host_device();
-  const Json in_bank = Json::parse(journal.ask("layouts in the bank", [&] {
+  const std::string name = name_of_graph(graph, device);
+  const Json in_bank = Json::parse(journal.ask("layouts of " + name + " in the bank", [&] {
     const Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
-    const Found found = bank.find({name_of_graph(graph, device)}, job.target)[0];
+    const Found found = bank.find({name}, job.target)[0];
     for (const std::string& problem : found.problems) notice(problem);
     return (found.entry ? Json(found.entry->policy) : Json()).dump();
   }));

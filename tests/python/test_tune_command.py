@@ -27,6 +27,7 @@ BAD = {
     "no model": (("--job_type=2",), "--model is missing"),
     "another job": (("--model=affine.onnx", "--job_type=3"), "1 (subgraphs) or 2 (operators)"),
     "subgraphs": (("--model=affine.onnx", "-j", "1"), "not built yet"),
+    "layouts of subgraphs": (("--model=affine.onnx", "-j", "1", "--Fop_format"), "--job_type=2"),
     "no such file": (("--model=other.onnx", "-j", "2"), "other.onnx"),
     "an unknown suffix": (("--model=affine.txt", "-j", "2"), "--framework=5"),
     "another framework": ((*JOB, "--framework=3"), "TensorFlow"),

@@ -114,6 +114,19 @@ def test_an_interrupted_job_says_how_to_go_on(model, tmp_path):
     assert "are finished; start a new one" in done.stderr.decode()
 
 
+def test_layouts_are_tuned_first_and_replayed(model, tmp_path):
+    job = Job(tmp_path, model, budget="12s")
+    out, _ = finished(job.start("--Fop_format", reload=False))
+    assert "formats: " in out
+    job.check()
+    asked = [request for _, _, request, _, _ in job.entries()]
+    first_pass = next(i for i, request in enumerate(asked) if '"passes"' in request)
+    timed = [i for i, request in enumerate(asked) if '"rounds_alone"' in request]
+    assert timed
+    assert max(timed) < first_pass
+    replays(job)
+
+
 def test_every_fault_costs_one_candidate(model, tmp_path):
     kinds = ["wrong_element", "nan", "before", "behind", "crash", "allocation", "killed"]
     # In a job with one round the first candidates of a worker are the policies that stand; then
