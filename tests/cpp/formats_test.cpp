@@ -9,6 +9,7 @@
 #include "tests/cpp/small_networks.h"
 #include "tests/cpp/temporary_folder.h"
 #include "tune/journaled_formats.h"
+#include "tune/model_formats.h"
 
 namespace aoe {
 namespace {
@@ -130,6 +131,18 @@ TEST(Formats, TakeTheirShareOfTheBudget) {
   EXPECT_NE(result.end, End::accepted);
   FakeFormats slow({.blocked_ns = 200, .seconds = 100});
   EXPECT_EQ(tuned(slow, {.budget_s = 20}).end, End::unmeasured);
+}
+
+TEST(Formats, AndOperatorsGainOneAfterTheOther) {
+  const Gain first{300, 200, 1.4, 1.6, 1.01, 10};
+  const Gain second{210, 105, 1.9, 2.1, 1.02, 20};
+  const Gain both = in_a_row(first, second);
+  EXPECT_DOUBLE_EQ(both.before_ns / both.after_ns, 3);
+  EXPECT_EQ(both.before_ns, 300);
+  EXPECT_DOUBLE_EQ(both.speedup_low, 1.4 * 1.9);
+  EXPECT_DOUBLE_EQ(both.speedup_high, 1.6 * 2.1);
+  EXPECT_EQ(both.noise_floor, 1.02);
+  EXPECT_EQ(both.samples, 30);
 }
 
 TEST(Formats, ComeToTheSameEndFromTheirJournal) {

@@ -57,6 +57,20 @@ Json without_evidence(Json result) {
   return result;
 }
 
+TEST(ResultFileTest, ListsLayoutsBeforeTheOperators) {
+  TuningOutcome outcome = sample();
+  outcome.layouts = OperatorOutcome{.name = "layouts of resnet50",
+                                    .types = {"Conv"},
+                                    .mode = TuningMode::format,
+                                    .gain = {.before_ns = 3000, .after_ns = 2000}};
+  const Json opat = Json::parse(result_text(outcome))[1]["OPAT"];
+  const Json& listed = opat["repo_modified_operators"];
+  ASSERT_EQ(listed.size(), 3u);
+  EXPECT_EQ(listed[0]["op_name"], "layouts of resnet50");
+  EXPECT_EQ(listed[0]["tune_performance"]["Format"]["performance_improvement"], "50.00%");
+  EXPECT_EQ(opat["repo_summary"]["repo_add_num"], 19);
+}
+
 TEST(ResultFileTest, HasTheFieldsOfTheSample) {
   const Json expected = Json::parse(R"json([
     {"basic": {"tuning_name": "resnet50", "tuning_time(s)": 1494}},
