@@ -109,7 +109,6 @@ class FormatJob {
     const ProofOptions options{.margin = opened_.margin};
     std::vector<double> speed_ups;
     std::vector<double> before_ns;
-    std::vector<double> after_ns;
     for (size_t losses = 0; losses < kMostLosses && proof_.decision == ProofDecision::go_on &&
                             !out_of_time(kProvenShare);) {
       // The first two are not counted: what runs for the first time.
@@ -134,15 +133,10 @@ class FormatJob {
       }
       speed_ups.push_back(block_speed_up(before, after));
       before_ns.insert(before_ns.end(), before.begin(), before.end());
-      after_ns.insert(after_ns.end(), after.begin(), after.end());
       proof_ = proof_of(speed_ups, options);
     }
-    result_.gain = {.before_ns = middle(before_ns),
-                    .after_ns = middle(after_ns),
-                    .speedup_low = proof_.speed_up.low,
-                    .speedup_high = proof_.speed_up.high,
-                    .noise_floor = opened_.noise_floor,
-                    .samples = static_cast<int64_t>(before_ns.size())};
+    result_.gain = proven_gain(before_ns, proof_);
+    result_.gain.noise_floor = opened_.noise_floor;
     machine_.decide(
         "proof of layouts",
         fmt::format("{}, {} times as fast, {} to {}",

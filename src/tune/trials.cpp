@@ -301,14 +301,17 @@ void Proofs::add(const PassesResult& measured) {
 }
 
 Gain Proofs::gain(size_t group) const {
-  const auto& [candidates, evidence, proof] = groups_[group];
-  const double before_ns = middle(evidence.before_ns);
+  return proven_gain(groups_[group].evidence.before_ns, groups_[group].proof);
+}
+
+Gain proven_gain(const std::vector<double>& before_ns, const Proof& proof) {
+  const double middle_ns = middle(before_ns);
   // Not the middle of the times after: those of pairs, block by block, are what was proven.
-  return {.before_ns = before_ns,
-          .after_ns = before_ns / proof.speed_up.median,
+  return {.before_ns = middle_ns,
+          .after_ns = middle_ns / proof.speed_up.median,
           .speedup_low = proof.speed_up.low,
           .speedup_high = proof.speed_up.high,
-          .samples = static_cast<int64_t>(evidence.before_ns.size())};
+          .samples = static_cast<int64_t>(before_ns.size())};
 }
 
 }  // namespace aoe

@@ -88,6 +88,10 @@ struct Evidence {
   std::vector<double> before_ns;  // of all pairs
 };
 
+// The time before is the one in the middle of all pairs, the time after what the proven ratio makes
+// of it; of the noise nothing is known here.
+Gain proven_gain(const std::vector<double>& before_ns, const Proof& proof);
+
 // Proofs of candidates against the policies that stand, on pairs of passes, block by block, each
 // from a process that has run nothing yet.
 class Proofs {
@@ -108,8 +112,6 @@ class Proofs {
 
   const Proof& proof(size_t group) const { return groups_[group].proof; }
   const Evidence& evidence(size_t group) const { return groups_[group].evidence; }
-  // The time before is the one in the middle of all pairs, the time after what the proven ratio
-  // makes of it; of the noise nothing is known here.
   Gain gain(size_t group) const;
 
  private:

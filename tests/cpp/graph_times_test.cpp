@@ -59,6 +59,7 @@ class BankFolder {
     entry.workload = graph_name();
     entry.target = target_of(host_device(), 1);
     entry.policy = times;
+    entry.gain = {.before_ns = 2, .after_ns = 1, .speedup_low = 1.9, .speedup_high = 2.1};
     ASSERT_TRUE(bank.put(entry, std::nullopt));
   }
 
