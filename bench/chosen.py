@@ -68,6 +68,7 @@ def read_options() -> argparse.Namespace:
         default=limits.budget_s,
         help=f"of aoe for each operator of the tuning suite, in seconds ({limits.budget_s})",
     )
+    add("--tune", type=count, help="aoe first, from an empty bank, for so many seconds a row")
     add("--json", type=Path, default=build / "results.json", help="where the results go")
     add("--page", type=Path, default=build / "results.html", help="where the page goes")
     add("--work", type=Path, default=build, help="for models, environments and logs")

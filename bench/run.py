@@ -127,7 +127,12 @@ def _measure(
         running = [name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS)]
         try:
             case = _write(options.work / "cases", suite, model, family)
+            how = None
+            if options.tune:
+                case, how = tuning.tuned_case(case, threads, options.tune, bench)
+                print(f"    {words.tuned(how)}", flush=True)
             row = bench.row(case, running, cpus, seconds, fewest)
+            row |= {"tuned": how} if how else {}
         except Exception as error:  # Whatever one case suffers from, the others are measured.
             why = f"the case cannot be prepared: {type(error).__name__}: {error}"
             row = failed_row(suite, model, cpus, family, dict.fromkeys(running, why))
@@ -182,6 +187,9 @@ def _write(folder: Path, suite: str, model: zoo.ZooModel, family: str | None) ->
 
 
 def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    notes = {name: getattr(module, "NOTE", None) for name, module in participants.items()}
+    if options.tune:
+        notes[OURS] = f"kernels tuned for at most {options.tune} s a row, from an empty bank"
     return {
         "format": FORMAT,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -194,7 +202,7 @@ def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str
                 "version": None,
                 "settings": module.SETTINGS,
                 "documentation": module.DOCUMENTATION,
-                "note": getattr(module, "NOTE", None),
+                "note": notes[name],
             }
             for name, module in participants.items()
         },

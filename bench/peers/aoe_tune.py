@@ -2,7 +2,8 @@
 
 Runs in the folder that it is started in, which has the job's work space and the bank afterwards,
 and `tuned.om`. Writes JSON lines to its standard output: {"seconds", "trials", "best_ms"} for each
-step of the search, once it has ended, and {"done": true, "trials"}, or {"failed": why}.
+step of the search, once it has ended, and {"done": true, "trials", "first_gain_s"}, or
+{"failed": why}.
 """
 
 from __future__ import annotations
@@ -20,16 +21,19 @@ from typing import Any
 TUNED = "tuned.om"
 
 
-def points(entries: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """The steps of a journal's requests and answers (docs/journal.md), in their order.
+Entry = tuple[str, str, str]  # of a journal (docs/journal.md): kind, request, answer
+
+
+def points(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+    """The steps of a journal, in their order.
 
     A trial is a policy that was compiled: those that failed count, too, as does the default.
     """
     tried: set[str] = set()
     best_ms = float("inf")
-    for request, answer in entries:
-        if not request.startswith("{"):
-            continue  # What the job asks for before it works.
+    for kind, request, answer in entries:
+        if not is_work(kind, request):
+            continue
         tried |= {json.dumps(policy) for policy in json.loads(request)["compile"]}
         done = json.loads(answer)
         times = [one["total_ns"] / 1e6 for one in done["measured"]["passes"]]
@@ -38,8 +42,24 @@ def points(entries: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
             yield {"seconds": done["elapsed_s"], "trials": len(tried), "best_ms": best_ms}
 
 
-def read(journal: Path) -> list[tuple[str, str]]:
-    wanted = "SELECT request, answer FROM entry WHERE kind = 'measurement' ORDER BY number"
+def first_gain_s(entries: Iterable[Entry]) -> float | None:
+    """When the job had proven its first policy faster; None if it proved none."""
+    elapsed_s = 0.0
+    for kind, request, answer in entries:
+        if is_work(kind, request):
+            elapsed_s = json.loads(answer)["elapsed_s"]
+        elif request.startswith("confirmation") and answer.startswith("accepted"):
+            return elapsed_s
+    return None
+
+
+def is_work(kind: str, request: str) -> bool:
+    """Rather than a decision, or what a job asks for before it works."""
+    return kind == "measurement" and request.startswith("{")
+
+
+def read(journal: Path) -> list[Entry]:
+    wanted = "SELECT kind, request, answer FROM entry ORDER BY number"
     with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as database:
         return database.execute(wanted).fetchall()
 
@@ -69,10 +89,11 @@ def main() -> int:
         return 1
     trials = 0
     (journal,) = Path("aoe_workspace").glob("*/journal.db")
-    for point in points(read(journal)):
+    entries = read(journal)
+    for point in points(entries):
         say(**point)
         trials = point["trials"]
-    say(done=True, trials=trials)
+    say(done=True, trials=trials, first_gain_s=first_gain_s(entries))
     return 0
 
 

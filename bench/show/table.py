@@ -115,6 +115,8 @@ def _suite(
     present = [key for key in names if any(key in row["measured"] for row in rows)]
     heads = ["case", *(names[key] for key in present), FASTER, "A/A", "error of aoe", "of peers"]
     heads += ["aoe of roofline"] if shares else []
+    with_tuning = any("tuned" in row for row in rows)
+    heads += ["tuning"] if with_tuning else []
     body = []
     for row in rows:
         measured = row["measured"]
@@ -130,6 +132,7 @@ def _suite(
                 MISSING if ours is None else words.error(ours),
                 "..".join(bounds) or MISSING,
                 *([_share(row)] if shares else []),
+                *([words.tuned(row.get("tuned"))] if with_tuning else []),
             ]
         )
     return title, heads, body

@@ -64,6 +64,15 @@ def ratio(entry: dict[str, Any] | None) -> str:
     return f"{texts[0]} [{texts[1]}, {texts[2]}]" + ("~" if wide else "")
 
 
+def tuned(how: dict[str, Any] | None) -> str:
+    """How the tuning before a row went."""
+    if how is None:
+        return MISSING
+    gain_s = how["first_gain_s"]
+    first = "none" if gain_s is None else f"the first after {gain_s:.0f} s"
+    return f"{how['seconds']:.0f} s, {how['trials']} tried; gains proven: {first}"
+
+
 def error(value: float) -> str:
     return f"{value:.1e}".replace("e-0", "e-")
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from peers import OURS
 from process import Failure
 from row import Bench, Case, failed_row
 
@@ -55,6 +56,8 @@ def entry(participant: str, task: Task, outcome: Outcome) -> Entry:
         "flops": task.case.flops,
         "points": outcome.points,
     }
+    if "first_gain_s" in outcome.result:
+        made["first_gain_s"] = outcome.result["first_gain_s"]
     return {**made, "why": outcome.why} if outcome.why else made
 
 
@@ -81,6 +84,17 @@ def tune(participant: str, task: Task) -> Entry:
     if outcome.why and log.stat().st_size:
         outcome.why += f" (log: {log})"
     return entry(participant, task, outcome)
+
+
+def tuned_case(case: Case, threads: int, budget_s: int, bench: Bench) -> tuple[Case, Entry]:
+    """The case as aoe runs it once it was tuned, from an empty bank, and how that went."""
+    place = (bench.work / "tuned" / f"{case.zoo.name}-{threads}").resolve()
+    limits = Limits(budget_s=budget_s)
+    made = tune(OURS, Task(case, threads, limits, bench.environments, place))
+    if made["status"] != "ok":
+        raise Failure(f"it cannot be tuned: {made['why']}")
+    how = {key: made[key] for key in ("trials", "seconds", "first_gain_s")}
+    return dataclasses.replace(case, found={OURS: TUNERS[OURS].found(place)}), how
 
 
 def alone_in(folder: Path) -> dict[str, str]:

@@ -32,6 +32,14 @@ def test_a_row_has_times_ratios_and_errors():
     }
 
 
+def test_a_row_that_was_tuned_says_how_that_went():
+    how = {"seconds": 61.2, "trials": 300, "first_gain_s": 8.8}
+    given = [row("models", "m", tuned=how), row("models", "n", tuned=how | {"first_gain_s": None})]
+    tuned, without = shown(results(given))["Models, 1 thread"]
+    assert tuned["tuning"] == "61 s, 300 tried; gains proven: the first after 9 s"
+    assert without["tuning"] == "61 s, 300 tried; gains proven: none"
+
+
 def test_what_failed_has_no_figure_but_a_reason():
     given = row("operators", "o", family="f", noise_why="second process of openvino: killed")
     given["measured"] = {key: failed(f"why of {key}") for key in given["measured"]}

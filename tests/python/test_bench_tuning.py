@@ -55,7 +55,9 @@ def work(compile, times, elapsed_s):
 add("measurement", "open", "{}")
 work(["default"], [], 0.25)
 work(["tiled", "wrong"], [4e6, 5e6], 0.5)
+add("decision", "confirmation of workload 0", "rejected, 1.01 times as fast, 0.9 to 1.1")
 work([], [3e6, 6e6], 1.5)
+add("decision", "confirmation of workload 0", "accepted, 1.3 times as fast, 1.2 to 1.4")
 add("decision", "whole model", "kept")
 work(["tiled"], [3.5e6], 2.0)
 journal.commit()
@@ -325,6 +327,7 @@ def test_aoe_tunes_the_model_and_tells_what_it_tried(tmp_path):
     assert outcome.why is None
     assert outcome.points == [[0.5, 4.0], [1.5, 3.0], [2.0, 3.0]]
     assert outcome.trials == 3
+    assert outcome.result["first_gain_s"] == 1.5
     asked = (task.work / "asked").read_text().split()
     assert asked == [
         f"--model={task.case.model}",
@@ -343,16 +346,15 @@ def test_a_real_job_is_read(tmp_path):
     path = tmp_path / "softmax.onnx"
     path.write_bytes(workload.build().SerializeToString())
     case = replace(case_of(tuning.OPERATORS[0], tmp_path), model=path)
-    task = Task(case, 1, Limits(budget_s=600), None, tmp_path / "work")
-    entry = tuning.tune("aoe", task)
-    assert entry["status"] == "ok", entry
-    assert entry["points"]
-    assert entry["trials"] > 1
+    bench = SimpleNamespace(work=tmp_path, environments=None)
+    tuned, how = tuning.tuned_case(case, 1, 600, bench)
+    assert how["trials"] > 1
+    assert how["first_gain_s"] is None or 0 < how["first_gain_s"] < how["seconds"]
     feeds = workload.random_inputs(np.random.default_rng(0))
-    found = aoe.load(tuners.TUNERS["aoe"].found(task.work)).run(feeds)["output"]
+    found = aoe.load(tuned.found["aoe"]).run(feeds)["output"]
     np.testing.assert_allclose(found, aoe.load(path).run(feeds)["output"], atol=1e-6)
     # The bank is its own.
-    assert list(task.work.glob("aoe_data/*/op.db"))
+    assert list(tmp_path.glob("tuned/*/aoe_data/*/op.db"))
 
 
 def test_what_stops_aoe_is_told(tmp_path):
