@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 60
 PAIRS ?= 10000
 TRIALS ?= 1000
 KILLS ?= 500
-POLICIES ?= 2500
+POLICIES ?= 4000
 FIRST_SEED ?= 0
 # Debian's own Python: the packages installed here give it its headers and its venv module.
 PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)

@@ -232,13 +232,13 @@ double product_item_cycles(const Schedule& schedule, const ProductItem& item,
   if (item.winograd != 0) {
     const Winograd w = *winograd_of(schedule.workload, stage);
     const double positions = (item.winograd + 2.0) * (item.winograd + 2.0);
-    return positions * product_cycles(shape, policy, each) +
-           transform_cycles(w, item.winograd, device) + kCallCycles;
+    const double products = positions * product_cycles(shape, policy, device, each);
+    return winograd_cycles(w, item.winograd, products, device) + kCallCycles;
   }
   const auto left = static_cast<double>(shape.outer * shape.left_elements * bytes);
   const auto made = static_cast<double>(shape.outer * shape.rows * shape.columns * bytes);
   const double moved = moving_cycles(left + weights + made, device);
-  return std::max(product_cycles(shape, policy, each), moved) +
+  return std::max(product_cycles(shape, policy, device, each), moved) +
          packing_cycles(schedule, item, device) + kCallCycles;
 }
 

@@ -15,19 +15,42 @@ int64_t second_level(const Device& device) {
   return device.caches[1].bytes > 0 ? device.caches[1].bytes : kSecondLevel;
 }
 
+// Zen fetches the next columns by itself: hints cost models 1 to 5 % there. Where they spared
+// Sapphire Rapids a tenth of BERT's time, the processor does not look beyond a page.
+bool fetches_columns(const Device& device) {
+  return device.micro_architecture.starts_with("znver");
+}
+
+// What a core takes for a tile: each multiply-add, each vector of columns that has to come from the
+// second-level cache, and beside its steps.
+struct TileCosts {
+  double each = 1;
+  double column = 0;
+  double call = 0;
+};
+
 // Cycles that `rows` x `vectors` accumulators take for one step of the depth, on a core that starts
-// two loads a cycle and waits four for a multiply-add, which each take `each`.
-double tile_cycles(int64_t rows, int64_t vectors, double each) {
+// two loads a cycle and waits four for a multiply-add.
+double tile_cycles(int64_t rows, int64_t vectors, const TileCosts& costs) {
   constexpr double kLatency = 4;
   const auto products = static_cast<double>(rows * vectors);
   const auto loads = static_cast<double>(rows + vectors);
-  return std::max({products * each, loads / 2, kLatency});
+  const double columns = static_cast<double>(vectors) * costs.column;
+  return std::max({products * costs.each, loads / 2, columns, kLatency});
 }
 
-// All tiles of a product together: whole ones and those at the edges. `call`: what each costs
-// beside its steps.
-double all_cycles(const ProductShape& shape, const ProductPolicy& policy, double each,
-                  double call) {
+// While the first-level cache keeps the columns of a tile over all of the depth, all other tiles of
+// rows find them there.
+TileCosts tile_costs(const ProductShape& shape, const ProductPolicy& policy, const Device& device,
+                     double each, double call) {
+  constexpr double kFar = 4.3;  // multiply-adds meanwhile
+  const int64_t width = int64_t{policy.vectors} * policy.lanes;
+  const bool stay = shape.depth * width * info(shape.dtype).bytes <= device.caches[0].bytes / 2;
+  return {each, stay ? 0 : kFar * each, call};
+}
+
+// All tiles of a product together: whole ones and those at the edges.
+double all_cycles(const ProductShape& shape, const ProductPolicy& policy, const TileCosts& costs) {
   const int64_t row_tiles = ceil_div(shape.line, int64_t{policy.rows});
   const int64_t high = shape.line % row_tiles;  // tiles with one row more than the others
   const int64_t low_rows = shape.line / row_tiles;
@@ -35,15 +58,15 @@ double all_cycles(const ProductShape& shape, const ProductPolicy& policy, double
   const int64_t whole = shape.columns / width;
   const int64_t rest = ceil_div(shape.columns - whole * width, int64_t{policy.lanes});
   const auto along = [&](int64_t r) {
-    double cycles = static_cast<double>(whole) * tile_cycles(r, policy.vectors, each);
-    if (rest > 0) cycles += tile_cycles(r, rest, each);
+    double cycles = static_cast<double>(whole) * tile_cycles(r, policy.vectors, costs);
+    if (rest > 0) cycles += tile_cycles(r, rest, costs);
     return cycles;
   };
   const double depth = static_cast<double>(shape.depth);
   const double tiles = static_cast<double>(row_tiles * (whole + (rest > 0 ? 1 : 0)));
   const double line = depth * (static_cast<double>(high) * along(low_rows + 1) +
                                static_cast<double>(row_tiles - high) * along(low_rows)) +
-                      tiles * call;
+                      tiles * costs.call;
   return line * static_cast<double>(shape.rows / shape.line);
 }
 
@@ -62,7 +85,8 @@ void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device&
       tile.rows = rows;
       tile.vectors = vectors;
       constexpr double kCallCycles = 60;
-      const double cycles = all_cycles(shape, tile, 0.5, kCallCycles);
+      const double cycles =
+          all_cycles(shape, tile, tile_costs(shape, tile, device, 0.5, kCallCycles));
       // Among equals the squarer: it loads less.
       const double cost = cycles * (1 + 0.02 * (1.0 / rows + 1.0 / vectors));
       if (cost < best) {
@@ -120,26 +144,25 @@ ProductShape product_shape(const Winograd& w, int side) {
 ProductPolicy default_transformed(const ProductShape& shape, const Device& device) {
   ProductPolicy policy;
   policy.lanes = device.vector_bytes / info(shape.dtype).bytes;
-  // Whole blocks of columns; with 16 registers two vectors leave room for enough rows.
-  const int most = device.vector_registers >= 32 ? 4 : 2;
-  for (int vectors = most; vectors >= 1; --vectors) {
-    if (shape.columns % (int64_t{vectors} * policy.lanes) != 0) continue;
-    policy.vectors = vectors;
-    break;
-  }
+  // Whole blocks of columns, of few vectors: all rows share what is fetched of them.
+  policy.vectors = shape.columns % (int64_t{2} * policy.lanes) == 0 ? 2 : 1;
+  constexpr int kMostRows = 12;
   const int free = device.vector_registers - policy.vectors - 2;
-  policy.rows = static_cast<int>(std::min<int64_t>(shape.rows, std::min(8, free / policy.vectors)));
+  policy.rows =
+      static_cast<int>(std::min<int64_t>(shape.rows, std::min(kMostRows, free / policy.vectors)));
   policy.depth = shape.depth;
   policy.columns = int64_t{policy.vectors} * policy.lanes;
   policy.columns_first = true;
-  policy.prefetch = true;
+  policy.prefetch = !fetches_columns(device);
   return policy;
 }
 
-double product_cycles(const ProductShape& shape, const ProductPolicy& policy, double each) {
+double product_cycles(const ProductShape& shape, const ProductPolicy& policy, const Device& device,
+                      double each) {
   // Of a tile's call little is left where one follows the other.
   constexpr double kCallCycles = 10;
-  return static_cast<double>(shape.outer) * all_cycles(shape, policy, each, kCallCycles);
+  return static_cast<double>(shape.outer) *
+         all_cycles(shape, policy, tile_costs(shape, policy, device, each, kCallCycles));
 }
 
 bool is_worth_streaming(const ProductShape& shape, const Device& device) {
@@ -175,8 +198,8 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   const bool once = shape.rows <= policy.rows;
   const bool far = shape.outer * shape.depth * shape.columns * bytes > second_level(device);
   if (once && shape.right == Side::fixed) policy.depth = shape.depth;
-  policy.prefetch =
-      policy.columns_first && (once ? far && policy.columns > width : shape.right == Side::fixed);
+  const bool shared = shape.right == Side::fixed && !fetches_columns(device);
+  policy.prefetch = policy.columns_first && (once ? far && policy.columns > width : shared);
   return policy;
 }
 

@@ -39,6 +39,7 @@ bool is_worth_streaming(const ProductShape& shape, const Device& device);
 
 // Cycles of all tiles together on a core that has both sides at hand and takes `each` for a
 // multiply-add of vectors.
-double product_cycles(const ProductShape& shape, const ProductPolicy& policy, double each);
+double product_cycles(const ProductShape& shape, const ProductPolicy& policy, const Device& device,
+                      double each);
 
 }  // namespace aoe

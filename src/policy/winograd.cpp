@@ -287,40 +287,43 @@ int64_t tiles_of(const Winograd& w, int side) {
   return w.images * tiles_along(w.height, side) * tiles_along(w.width, side);
 }
 
-// Two for each vector that is transformed, and what weights take that do not stay in the
-// second-level cache.
-double moving_cycles(double moved, double weights, const Device& device) {
-  const int lanes = device.vector_bytes / 4;
+// Of weights that do not stay in the second-level cache.
+double fetching_cycles(double weights, const Device& device) {
+  constexpr double kBytesACycle = 6;
   const auto cache = static_cast<double>(std::max<int64_t>(device.caches[1].bytes, 256 << 10));
   const double bytes = weights * 4;
-  return moved / lanes * 2.5 + (bytes > cache / 2 ? bytes / 8 : 0);
+  return bytes > cache / 2 ? bytes / kBytesACycle : 0;
 }
 
 }  // namespace
 
-double transform_cycles(const Winograd& w, int side, const Device& device) {
+double winograd_cycles(const Winograd& w, int side, double products, const Device& device) {
+  constexpr double kTransformed = 2.5;  // for a vector
   const double positions = (side + 2.0) * (side + 2.0);
   const auto c = static_cast<double>(w.channels);
   const auto k = static_cast<double>(w.filters);
-  return moving_cycles(static_cast<double>(tiles_of(w, side)) * positions * (c + k),
-                       positions * c * k, device);
+  const double points = static_cast<double>(tiles_of(w, side)) * positions;
+  return std::max(products, fetching_cycles(positions * c * k, device)) +
+         kTransformed * points * (c + k) / (device.vector_bytes / 4);
 }
 
 int default_winograd(const Winograd& w, const Device& device) {
   const int lanes = device.vector_bytes / 4;
   constexpr int64_t kFewChannels = 32;
   if (w.channels < kFewChannels || w.filters % lanes != 0 || w.filters < kFewChannels) return 0;
-  // A multiply-add of whole vectors a cycle.
+  // A multiply-add of whole vectors a cycle; what gains little is not worth its memory.
+  constexpr double kWorthwhile = 0.8;
+  constexpr double kOfPeak = 0.85;
   const auto pixels = static_cast<double>(w.images * w.height * w.width);
   const auto c = static_cast<double>(w.channels);
   const auto k = static_cast<double>(w.filters);
   double best =
-      0.8 * (pixels * 9 * c * k / lanes + moving_cycles(pixels * (c + k), 9 * c * k, device));
+      kWorthwhile * std::max(pixels * 9 * c * k / lanes, fetching_cycles(9 * c * k, device));
   int chosen = 0;
   for (const int side : kWinogradTiles) {
     const double positions = (side + 2.0) * (side + 2.0);
-    const double products = static_cast<double>(tiles_of(w, side)) * positions * c * k / 0.85;
-    const double cycles = products / lanes + transform_cycles(w, side, device);
+    const double products = static_cast<double>(tiles_of(w, side)) * positions * c * k / lanes;
+    const double cycles = winograd_cycles(w, side, products / kOfPeak, device);
     if (cycles < best) {
       best = cycles;
       chosen = side;

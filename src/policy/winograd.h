@@ -31,8 +31,9 @@ inline constexpr std::array<int, 2> kWinogradTiles{2, 4};
 
 // The side for which a model of the machine expects a clear gain; 0: none.
 int default_winograd(const Winograd& w, const Device& device);
-// Cycles that the transforms for tiles of a side take, without the products.
-double transform_cycles(const Winograd& w, int side, const Device& device);
+// With tiles of a side, whose products take so many cycles if all weights are at hand: weights come
+// from afar while others are multiplied, and tiles are transformed.
+double winograd_cycles(const Winograd& w, int side, double products, const Device& device);
 
 // Transforms for tiles of results of one side.
 struct WinogradTile {

@@ -1,7 +1,15 @@
 #include "search/searcher.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace aoe {
 namespace {
+
+// What is good for other shapes and what is good by default are often good together: so many
+// proposals are crosses of them, chosen from so many under the ranker's eyes.
+constexpr size_t kCrosses = 8;
+constexpr size_t kCrossed = 16;
 
 // So many policies in a row that were proposed before, and the space counts as seen.
 constexpr int kMostRepeats = 256;
@@ -17,6 +25,7 @@ class Planned : public Searcher {
       if (policies.size() == count) break;
       if (memory_->claim(seed)) policies.push_back(seed);
     }
+    append(policies, crosses(std::min(count - policies.size(), kCrosses - crossed_)));
     Strategy* turn = plan_.first.get();
     Strategy* other = plan_.last.get();
     if (other != nullptr && proposed_ % plan_.samples >= plan_.first_samples)
@@ -32,6 +41,33 @@ class Planned : public Searcher {
   void learn(const Policy& policy, double share) override { memory_->learn(policy, share); }
 
  private:
+  // Of the seeds and the default, those with one structure.
+  std::vector<Policy> crosses(size_t count) {
+    if (plan_.seeds.empty() || count == 0) return {};
+    std::vector<Policy> parents{memory_->space().standard()};
+    parents.insert(parents.end(), plan_.seeds.begin(), plan_.seeds.end());
+    std::uniform_int_distribution<size_t> any(0, parents.size() - 1);
+    std::vector<Policy> children;
+    for (size_t i = 0; i < kCrossed; ++i) {
+      const Policy& one = parents[any(random_)];
+      const Policy& other = parents[any(random_)];
+      if (one.structure != other.structure) continue;
+      children.push_back(memory_->space().crossover(one, other, random_));
+    }
+    const std::vector<double> expected = memory_->expected(children);
+    std::vector<size_t> order(children.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return expected[a] < expected[b]; });
+    std::vector<Policy> policies;
+    for (const size_t i : order) {
+      if (policies.size() == count) break;
+      if (memory_->claim(children[i])) policies.push_back(std::move(children[i]));
+    }
+    crossed_ += policies.size();
+    return policies;
+  }
+
   static void append(std::vector<Policy>& policies, std::vector<Policy> more) {
     policies.insert(policies.end(), std::make_move_iterator(more.begin()),
                     std::make_move_iterator(more.end()));
@@ -39,7 +75,9 @@ class Planned : public Searcher {
 
   std::shared_ptr<SearchMemory> memory_;
   SearchPlan plan_;
+  Random random_{plan_.seed};
   size_t proposed_ = 0;
+  size_t crossed_ = 0;
 };
 
 class RandomSearch : public Strategy {
@@ -70,6 +108,7 @@ SearchPlan plan_for(const Space& space, size_t samples, uint64_t seed) {
   SearchPlan plan;
   plan.first = space.has_products() ? genetic_search(seed) : tree_search(seed);
   plan.samples = samples;
+  plan.seed = seed;
   plan.first_samples = samples - samples / 4;
   plan.last = descent(seed);
   return plan;

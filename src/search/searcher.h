@@ -41,8 +41,10 @@ std::unique_ptr<Strategy> genetic_search(uint64_t seed);
 std::unique_ptr<Strategy> tree_search(uint64_t seed);
 
 struct SearchPlan {
-  // Tried first: what a bank has for other shapes of the operator, the most promising first.
+  // Tried first: what a bank has for other shapes of the operator, the most promising first; then
+  // some crosses of them and the default.
   std::vector<Policy> seeds;
+  uint64_t seed = 0;  // of what is random about these
   std::unique_ptr<Strategy> first;
   // Of so many proposals, the first ones are the first's and the others the last's, if there is
   // one; then it is the first's turn again. Where one knows no more, the other goes on.

@@ -29,6 +29,7 @@ void Timetable::end_round_at(double searched_s) {
 
 void Timetable::begin(double elapsed_s) {
   end_round_at(std::max(kFirstRoundS, elapsed_s + kFirstSearchS));
+  round_began_s_ = elapsed_s;
 }
 
 bool Timetable::round_goes_on(double elapsed_s) const {

@@ -73,7 +73,7 @@ TEST(Gym, SearchersAreAsGoodAsTheyWere) {
   EXPECT_LE(cube("genetic"), cube("random") / 4);
   EXPECT_LE(vector("tree"), 16);
   EXPECT_LE(vector("tree"), vector("random") / 4);
-  EXPECT_LE(report.median_samples("bank"), 16);
+  EXPECT_LE(report.median_samples("bank"), 8);
 }
 
 }  // namespace

@@ -165,6 +165,7 @@ std::vector<GymSearch> gym_searches() {
 GymSearch gym_search_from_bank(const std::vector<GymSpace>& all) {
   return {"bank", [&all](const GymSpace& space, uint64_t seed) {
             SearchPlan plan;
+            plan.seed = seed;
             for (const GymSpace& other : all) {
               const GymWorkload& of = other.recorded().of;
               if (of.name == space.recorded().of.name || of.family != space.recorded().of.family) {
