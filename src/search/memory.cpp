@@ -8,10 +8,11 @@
 
 namespace aoe {
 
-SearchMemory::SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker)
+SearchMemory::SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker,
+                           const Policy& standing)
     : space_(std::move(space)), ranker_(std::move(ranker)) {
-  claim(space_->standard());
-  learn(space_->standard(), 1);
+  claim(standing);
+  learn(standing, 1);
 }
 
 std::string SearchMemory::text_of(const Policy& policy) const {

@@ -16,12 +16,13 @@ namespace aoe {
 // measured, and how fast others should be. Searchers that follow each other share one.
 class SearchMemory {
  public:
-  // Searchers of other workloads may share the ranker.
-  SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker);
+  // Of the policy that stands all shares are. Searchers of other workloads may share the ranker.
+  SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker,
+               const Policy& standing);
 
   const Space& space() const { return *space_; }
 
-  // Whether the policy was not proposed before; it is from then on. The default one was.
+  // Whether the policy was not proposed before; it is from then on. The one that stands was.
   bool claim(const Policy& policy);
   bool is_claimed(const Policy& policy) const;
 
@@ -35,7 +36,7 @@ class SearchMemory {
     Policy policy;
     double share;
   };
-  // The fastest first, the default among them, nothing that failed.
+  // The fastest first, the one that stands among them, nothing that failed.
   const std::vector<Seen>& seen() const { return seen_; }
 
   // Of each, the expected logarithm of its share (search/ranker.h).

@@ -17,8 +17,8 @@ class Searcher {
   // fewer when it knows no more. What it proposes may be told of later than the next is asked for.
   virtual std::vector<Policy> propose(size_t count) = 0;
 
-  // How long a policy took, as a part of what the default one took under the same circumstances.
-  // Infinite for one that failed.
+  // How long a policy took, as a part of what the one that stands took under the same
+  // circumstances. Infinite for one that failed.
   virtual void learn(const Policy& policy, double share) = 0;
 };
 

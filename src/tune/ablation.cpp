@@ -205,9 +205,11 @@ std::vector<std::vector<double>> AblationPasses::runs_ns(const PassesResult& mea
     for (size_t w = 0; w < wanted_.passes[p].size(); ++w) {
       const Candidate candidate = wanted_.passes[p][w];
       if (candidate == 0) continue;
-      double& shortest = all[p / in_run][static_cast<size_t>(candidate) - 1];
+      // The first of a run: winners with few decisions to take back run more often than those, and
+      // the least of several would seem faster than it is.
+      double& first = all[p / in_run][static_cast<size_t>(candidate) - 1];
       const double ns = measured.passes[p].workload_ns[w];
-      if (ns < shortest) shortest = ns;  // and is a number
+      if (!std::isfinite(first) && std::isfinite(ns)) first = ns;
     }
   }
   return all;

@@ -14,8 +14,8 @@ constexpr size_t kFinalists = 3;
 // Before the last round: at first sight what gains less may as well be noise, and better ones may
 // be found.
 constexpr double kClearShare = 0.97;
-// Of all that is promised, what must be looked at before the last round; the workloads that promise
-// most come first.
+// Of all that is promised, what must be looked at before the last round once something is proven;
+// the workloads that promise most come first.
 constexpr double kMostOfPromises = 0.8;
 // Ten blocks that agree are a proof, and thirteen of which one does not.
 constexpr size_t kFewestBlocks = 10;
@@ -59,7 +59,10 @@ std::vector<Checks::Finalists> Checks::racing(bool last) const {
     promised += found.promise;
     all.push_back(std::move(found));
   }
-  if (last) return all;
+  const bool any_proven = std::any_of(tuned_.begin(), tuned_.end(), [](const TunedWorkload& one) {
+    return one.proven.has_value();
+  });
+  if (last || !any_proven) return all;
   std::stable_sort(all.begin(), all.end(),
                    [](const Finalists& a, const Finalists& b) { return a.promise > b.promise; });
   double looked_at = 0;
@@ -108,6 +111,7 @@ void Checks::race(double end_s, bool last) {
     if (wins) {
       tuned.challenger = {entrants[*winner].policy, 1 / races.speed_up(*winner)};
       tuned.evidence = {};
+      tuned.raced.insert(tuned.challenger->policy);
       job_.decide(fmt::format("race of workload {}", tuned.workload), tuned.challenger->policy);
     }
   }

@@ -39,15 +39,15 @@ class FormatJob {
     if (measured.empty()) return ended(End::unmeasured);
     result_.times = to_string(task_times(measured, device_));
     const Plan solved = plan_by(result_.times);
-    const std::set<std::string> before = workloads_of(standing);
-    const std::set<std::string> after = workloads_of(solved);
+    const std::vector<std::string> before = workloads_of(standing);
+    const std::vector<std::string> after = workloads_of(solved);
     machine_.decide("layouts", before == after ? "those that stand" : result_.times);
     if (before == after) return ended(End::same);
     prove();
     if (proof_.decision != ProofDecision::accepted) return ended(End::rejected);
     result_.layouts = solved.layouts.size();
-    std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
-                        std::inserter(result_.changed, result_.changed.end()));
+    result_.changed.insert(after.begin(), after.end());
+    for (const std::string& text : before) result_.changed.erase(text);
     return ended(End::accepted);
   }
 
@@ -75,10 +75,10 @@ class FormatJob {
   }
 
   // Two plans of a graph differ where their steps do.
-  static std::set<std::string> workloads_of(const Plan& plan) {
-    std::set<std::string> texts;
+  static std::vector<std::string> workloads_of(const Plan& plan) {
+    std::vector<std::string> texts;
     for (const PlanStep& step : plan.steps) {
-      if (runs_task(step)) texts.insert(to_string(step.task.workload));
+      if (runs_task(step)) texts.push_back(to_string(step.task.workload));
     }
     return texts;
   }
@@ -94,8 +94,10 @@ class FormatJob {
       std::vector<std::string> texts;
       for (const Workload& way : task.ways) texts.push_back(to_string(way));
       const RoundsAlone rounds = machine_.rounds_alone(texts);
-      for (size_t i = 0; i < task.ways.size(); ++i) {
-        if (!rounds.ns[i].empty()) measured.emplace_back(task.ways[i], middle(rounds.ns[i]));
+      const bool complete = std::none_of(rounds.ns.begin(), rounds.ns.end(),
+                                         [](const auto& own) { return own.empty(); });
+      for (size_t i = 0; complete && i < task.ways.size(); ++i) {
+        measured.emplace_back(task.ways[i], middle(rounds.ns[i]));
       }
       done_s += task.estimated_s;
       spent(rounds.seconds, kMeasuredShare * done_s / all_s);

@@ -44,8 +44,9 @@ class Job {
 
   JobResult run() {
     open();
-    begin_with(timetable_.is_short() ? waiting_.size() : kFirstWorkloads);
+    begin_with(kFirstWorkloads);
     timetable_.begin(job_.elapsed_s());
+    if (timetable_.is_only_round()) begin_with(waiting_.size());
     do {
       round();
     } while (!last_);
@@ -78,7 +79,11 @@ class Job {
       if (!(space->has_products() ? kinds.cube : kinds.vector)) continue;
       SearchPlan plan = plan_for(*space, job_.options.samples, job_.options.seed * 1000003 + i);
       plan.seeds = seeds(*space, relatives_of(one.text, known));
-      tuned.memory = std::make_shared<SearchMemory>(space, ranker_);
+      const Policy standing = parse_policy(one.policy, *tuned.parsed);
+      if (standing != space->standard()) {
+        plan.seeds.insert(plan.seeds.begin(), space->standard());
+      }
+      tuned.memory = std::make_shared<SearchMemory>(space, ranker_, standing);
       tuned.searcher = aoe::search(tuned.memory, std::move(plan));
       waiting_.push_back(std::move(tuned));
     }

@@ -19,8 +19,6 @@ constexpr double kEarlyCheckShare = 0.2;
 
 double Timetable::search_s() const { return kSearchShare * budget_s_; }
 
-bool Timetable::is_short() const { return search_s() < 2 * kFirstRoundS; }
-
 // A rest that is shorter than the round is no round of its own.
 void Timetable::end_round_at(double searched_s) {
   const double length = searched_s - round_began_s_;

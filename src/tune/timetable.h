@@ -21,8 +21,8 @@ class Timetable {
   // Whether the round that searches now is to go on, and whether any round is.
   bool round_goes_on(double elapsed_s) const;
   bool search_goes_on(double elapsed_s) const;
-  // Whether there is time for one round only.
-  bool is_short() const;
+  // Whether there is time for one round only, the first.
+  bool is_only_round() const { return round_ends_s_ >= search_s(); }
 
   // A round has searched: until when what it found may be checked. It was, and the next ones will
   // take `next_s` at least.

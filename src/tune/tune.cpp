@@ -84,7 +84,9 @@ class Tuning {
     });
     JobListener progress;
     progress.opened = [&](const Opened& opened) { workloads_ = opened.workloads; };
-    progress.progress = [&](const JobProgress& now) {
+    progress.progress = [&](JobProgress now) {
+      now.share = layouts_share_ + (1 - layouts_share_) * now.share;
+      now.elapsed_s += formats_.elapsed_s;
       listener_.progress(
           now, now.workload < 0 ? "" : name_of(workloads_[static_cast<size_t>(now.workload)]));
     };
@@ -107,6 +109,7 @@ class Tuning {
   void tune_formats() {
     const FormatsOfJob job{id_, began_, effort_, repeat_tune_, job_.budget_s, target_};
     const auto progress = [&](double share, double elapsed_s) {
+      layouts_share_ = share;
       listener_.progress({JobProgress::Phase::layouts, share, elapsed_s}, "");
     };
     formats_ = tune_model_formats(journal_, options_, job, progress, listener_.stopped);
@@ -314,6 +317,7 @@ class Tuning {
   bool repeat_tune_ = false;
   bool formats_wanted_ = false;
   ModelFormats formats_;
+  double layouts_share_ = 0;  // of the job's progress
   JobOptions job_;
   std::vector<OpenWorkload> workloads_;
   std::vector<std::optional<std::string>> in_bank_;

@@ -20,8 +20,10 @@ class WholeModel {
       const WholeStep step = next_whole(accepted_.size(), trials_);
       if (step.done || out_of_time()) {
         if (!gains_.empty()) result.before_ns = gains_.back().before_ns;
-        if (step.done) keep(step.policies, result);
-        else result.taken_back = accepted_.size();
+        // What was not tried by then is taken back.
+        keep(step.done ? step.policies
+                       : next_whole(accepted_.size(), trials_, trials_.size()).policies,
+             result);
         return;
       }
       compare(step.policies, told);

@@ -66,13 +66,13 @@ TEST(Space, KeepsSquaresSquare) {
 
 TEST(SearchMemory, KnowsWhatIsNew) {
   const auto space = space_of(kTranspose);
-  SearchMemory memory(space, std::make_shared<Ranker>());
+  SearchMemory memory(space, std::make_shared<Ranker>(), space->standard());
   EXPECT_EQ(memory.novelty(space->decisions(space->standard())), 0);
   for (const Policy& policy : space->neighbours(space->standard())) {
     memory.claim(policy);
     EXPECT_EQ(memory.novelty(space->decisions(policy)), 0);
   }
-  SearchMemory other(space, std::make_shared<Ranker>());
+  SearchMemory other(space, std::make_shared<Ranker>(), space->standard());
   const Policy neighbour = space->neighbours(space->standard())[0];
   EXPECT_EQ(other.novelty(space->decisions(neighbour)), 1);  // there is one item: all the work
 }
@@ -129,7 +129,8 @@ Found found_by(const Kind& kind, const char* text, uint64_t seed, size_t samples
   SearchPlan plan;
   plan.first = kind.make(seed);
   const auto searcher =
-      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>()), std::move(plan));
+      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), space->standard()),
+             std::move(plan));
   Found found;
   while (found.proposed.size() < samples) {
     const std::vector<Policy> policies = searcher->propose(4);
@@ -174,6 +175,19 @@ TEST(Searchers, FindMoreThanChanceDoes) {
   }
 }
 
+// Shares are of the policy that stands, which a bank may have instead of the default.
+TEST(Searchers, KnowThePolicyThatStandsAndTryTheDefault) {
+  const auto space = space_of(kProduct);
+  Random random(2);
+  Policy standing = space->standard();
+  while (standing == space->standard()) standing = space->sample(random);
+  SearchMemory memory(space, std::make_shared<Ranker>(), standing);
+  ASSERT_EQ(memory.seen().size(), 1u);
+  EXPECT_EQ(memory.seen()[0].policy, standing);
+  EXPECT_FALSE(memory.claim(standing));
+  EXPECT_TRUE(memory.claim(space->standard()));
+}
+
 TEST(Searchers, TrySeedsFirstAndDescendLast) {
   const auto space = space_of(kProduct);
   Random random(2);
@@ -181,7 +195,8 @@ TEST(Searchers, TrySeedsFirstAndDescendLast) {
   plan.seeds = {space->sample(random), space->standard(), space->sample(random)};
   const std::vector<Policy> seeds = plan.seeds;
   const auto searcher =
-      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>()), std::move(plan));
+      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), space->standard()),
+             std::move(plan));
   const std::vector<Policy> first = searcher->propose(4);
   ASSERT_EQ(first.size(), 4u);
   EXPECT_EQ(first[0], seeds[0]);

@@ -42,6 +42,17 @@ TEST(Timetable, TheFirstRoundIsShortAndEachFurtherOneTwiceAsLong) {
   EXPECT_NEAR(rounds(1000, 30, 4, 1000)[0].searched_s, 32.5, 0.5);
 }
 
+TEST(Timetable, KnowsThatARoundIsTheOnlyOne) {
+  const auto is_only = [](double budget_s, double opened_s) {
+    Timetable timetable(budget_s);
+    timetable.begin(opened_s);
+    return timetable.is_only_round();
+  };
+  EXPECT_TRUE(is_only(30, 3));
+  EXPECT_FALSE(is_only(60, 3));
+  EXPECT_TRUE(is_only(60, 20));  // Opening it has taken the time of further ones.
+}
+
 TEST(Timetable, ChecksDoNotEatTheSearchsTime) {
   const std::vector<Round> all = rounds(std::numeric_limits<double>::infinity(), 3, 60, 1000);
   for (size_t i = 1; i < all.size(); ++i) {
@@ -66,7 +77,9 @@ TEST(Timetable, ABudgetIsDividedBetweenSearchAndChecks) {
       EXPECT_GE(last, std::min(0.3 * budget, checks) - 1) << budget << " " << checks;
       EXPECT_LE(early, 0.2 * budget + 0.01);
       EXPECT_LE(all.back().checked_s, 0.8 * budget + 0.5);
-      EXPECT_EQ(all.size() == 1, Timetable(budget).is_short()) << budget;
+      Timetable timetable(budget);
+      timetable.begin(3);
+      EXPECT_EQ(all.size() == 1, timetable.is_only_round()) << budget;
       // No round is shorter than the one before.
       for (size_t i = 2; i < all.size(); ++i) {
         EXPECT_GT(all[i].searched_s - all[i].began_s, all[i - 1].searched_s - all[i - 1].began_s);

@@ -100,7 +100,8 @@ std::optional<size_t> GymSpace::nearest(const Policy& policy, const std::vector<
 }
 
 Curve searched(const GymSpace& space, const GymSearch& search, uint64_t seed, size_t samples) {
-  const auto memory = std::make_shared<SearchMemory>(space.space(), std::make_shared<Ranker>());
+  const auto memory = std::make_shared<SearchMemory>(space.space(), std::make_shared<Ranker>(),
+                                                     space.space()->standard());
   const auto searcher = aoe::search(memory, search.plan(space, seed));
   const auto& recorded = space.recorded().samples;
   std::vector<bool> open(recorded.size(), true);
