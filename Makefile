@@ -8,7 +8,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 PAIRS ?= 10000
-TRIALS ?= 1000
+PROOFS ?= 1000
 KILLS ?= 500
 POLICIES ?= 4000
 FIRST_SEED ?= 0
@@ -33,7 +33,7 @@ help:
 	@echo "make sanitize  the C++ tests under ASan and UBSan"
 	@echo "make tsan      the C++ tests about threads under TSan"
 	@echo "make campaign  compare PAIRS=$(PAIRS) random kernels with the reference"
-	@echo "make trials    how often a proof errs and what it sees, TRIALS=$(TRIALS) times"
+	@echo "make trials    how often a proof errs and what it sees, PROOFS=$(PROOFS) times"
 	@echo "make gym       let searchers work in recorded spaces; draws build/gym-curves.svg"
 	@echo "make gym-record"
 	@echo "               record POLICIES=$(POLICIES) of each space that has no file in tests/gym"
@@ -126,7 +126,7 @@ campaign: build
 # On an idle machine: some forty minutes. CONDITIONS="same 5" takes those alone.
 trials: build
 	@ninja -C $(BUILD) -j $(JOBS) proof_trials
-	@$(BUILD)/proof_trials $(TRIALS) $(CONDITIONS)
+	@$(BUILD)/proof_trials $(PROOFS) $(CONDITIONS)
 
 kills: build
 	@ninja -C $(BUILD) -j $(JOBS) journal_kills

@@ -31,10 +31,13 @@ std::string without_gain(const TuningOutcome& outcome) {
   const TunedCounts& counts = outcome.counts;
   if (outcome.unproven_model) {
     const Gain& seen = *outcome.unproven_model;
+    const std::string kept =
+        count_text(static_cast<int64_t>(outcome.operators.size()), "operator") +
+        " proven faster and kept; the whole model's gain ";
+    // Few blocks have no bounds yet.
+    if (!std::isfinite(seen.speedup_high)) return kept + "was not measured to its end in time";
     return fmt::format(
-        "{} proven faster and kept; the whole model's gain is too small to be proven here: {:.3f} "
-        "times as fast, between {:.3f} and {:.3f}",
-        count_text(static_cast<int64_t>(outcome.operators.size()), "operator"),
+        "{}is too small to be proven here: {:.3f} times as fast, between {:.3f} and {:.3f}", kept,
         seen.before_ns / seen.after_ns, seen.speedup_low, seen.speedup_high);
   }
   if (outcome.taken_back > 0) {

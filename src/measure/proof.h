@@ -48,6 +48,9 @@ double block_speed_up(std::span<const double> incumbent_ns, std::span<const doub
 // and rejected once that cannot happen within `most_blocks` any more.
 Proof proof_of(std::span<const double> speed_ups, const ProofOptions& options = {});
 
+// As many blocks that all agree are a proof, fewer are none.
+inline constexpr size_t kFewestBlocks = 10;
+
 // Of n blocks, how many must agree for a proof to the confidence of one side: more than n if even
 // all of them are too few.
 size_t agreeing_blocks(size_t n, double error = (1 - kConfidence) / 2);

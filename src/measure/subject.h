@@ -90,8 +90,6 @@ class Subject {
   Device device_;
   WorkerTarget target_;
   std::optional<LoadedModel> model_;
-  std::optional<LoadedModel> rival_;  // the model with other layouts
-  std::map<std::string, std::string> rival_times_;
   std::vector<Value> inputs_;    // of the model
   std::vector<Tensor> outputs_;  // none if their types are not known before a run
   std::vector<Open> open_;

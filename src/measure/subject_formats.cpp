@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <random>
 
 #include "base/parallel.h"
@@ -96,18 +98,20 @@ std::vector<std::vector<double>> Subject::rounds_alone(const std::vector<std::st
 std::vector<double> Subject::plans(const std::map<std::string, std::string>& graph_times,
                                    const std::vector<bool>& order) {
   require(model_.has_value(), "a single workload has no plans");
-  if (!rival_ || rival_times_ != graph_times) {
-    page_.enter(Phase::opening);
+  require(!order.empty(), "no passes are asked for");
+  page_.enter(Phase::opening);
+  // Both anew, who runs first first: where memory lies depends on who was loaded before whom.
+  std::array<std::optional<LoadedModel>, 2> models;
+  for (const bool rival : {order[0], !order[0]}) {
     LoadOptions options{target_.input_shapes, target_.threads, target_.kernels};
-    options.graph_times = graph_times;
-    rival_.emplace(LoadedModel::from_file(target_.model, options));
-    rival_times_ = graph_times;
+    if (rival) options.graph_times = graph_times;
+    models[rival].emplace(LoadedModel::from_file(target_.model, options));
   }
   std::vector<double> ns;
   for (const bool rival : order) {
     page_.enter(Phase::timing);
     const double begin = steady_ns();
-    run_model(rival ? *rival_ : *model_, nullptr);
+    run_model(*models[rival], nullptr);
     ns.push_back(steady_ns() - begin);
   }
   return ns;

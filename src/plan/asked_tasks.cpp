@@ -14,9 +14,11 @@ std::vector<AskedTask> asked_tasks(Graph graph, const Device& device) {
   const TaskCost noting = [&](const Task& task) {
     const double seconds = estimated(task);
     if (seconds <= 0 || !seen.insert(key_of(task.workload)).second) return seconds;
-    const auto [at, fresh] = of_outputs.try_emplace(task.outputs, asked.size());
-    if (fresh) asked.push_back({{}, seconds});
-    asked[at->second].ways.push_back(task.workload);
+    // Copies of no value of the graph have one way each.
+    size_t index = asked.size();
+    if (task.outputs[0] >= 0) index = of_outputs.try_emplace(task.outputs, index).first->second;
+    if (index == asked.size()) asked.push_back({{}, seconds});
+    asked[index].ways.push_back(task.workload);
     return seconds;
   };
   plan_of(graph, device, [&](const std::string&) { return noting; });

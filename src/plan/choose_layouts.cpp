@@ -234,7 +234,9 @@ class LayoutChoice {
   double copy_seconds(const TensorType& type) {
     const auto [at, fresh] = copies_.try_emplace({type.dtype, type.shape}, INFINITY);
     if (fresh) {
-      const auto copy = with_layout(copying_task(type, 0, 1), 1, channels_last(type.shape.size()));
+      // Of no value of the graph.
+      const auto copy =
+          with_layout(copying_task(type, -2, -1), -1, channels_last(type.shape.size()));
       if (copy) at->second = cost_(*copy);
     }
     return at->second;

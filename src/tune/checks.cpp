@@ -17,8 +17,7 @@ constexpr double kClearShare = 0.97;
 // Of all that is promised, what must be looked at before the last round once something is proven;
 // the workloads that promise most come first.
 constexpr double kMostOfPromises = 0.8;
-// Ten blocks that agree are a proof, and thirteen of which one does not.
-constexpr size_t kFewestBlocks = 10;
+// A proof if all of them agree but one.
 constexpr size_t kEarlyBlocks = 13;
 // Later blocks are of more workloads, and come after longer races.
 constexpr double kLastIsLonger = 1.5;

@@ -111,16 +111,25 @@ class FormatJob {
     const ProofOptions options{.margin = opened_.margin};
     std::vector<double> speed_ups;
     std::vector<double> before_ns;
-    for (size_t losses = 0; losses < kMostLosses && proof_.decision == ProofDecision::go_on &&
-                            !out_of_time(kProvenShare);) {
+    double block_s = 0;
+    // What would not come to a proof is not gone on with.
+    const auto has_time = [&] {
+      const size_t missing = kFewestBlocks - std::min(kFewestBlocks, speed_ups.size());
+      const double needed_s = block_s * static_cast<double>(missing);
+      return result_.elapsed_s + needed_s < kProvenShare * options_.budget_s;
+    };
+    for (size_t losses = 0;
+         losses < kMostLosses && proof_.decision == ProofDecision::go_on && has_time();) {
       // The first two are not counted: what runs for the first time.
-      std::vector<bool> order{true, false};
+      const bool rival_first = (random_() & 1) != 0;
+      std::vector<bool> order{rival_first, !rival_first};
       for (size_t i = 0; i < pairs; ++i) {
         const bool first = (random_() & 1) != 0;
         order.push_back(first);
         order.push_back(!first);
       }
       const PlanPasses passes = machine_.plans({{result_.graph, result_.times}}, order);
+      block_s = passes.seconds;
       spent(passes.seconds, kMeasuredShare + (kProvenShare - kMeasuredShare) *
                                                  static_cast<double>(speed_ups.size()) /
                                                  static_cast<double>(options.most_blocks));

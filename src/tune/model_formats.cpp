@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "bank/bank.h"
@@ -25,11 +26,18 @@ std::string words(const FormatResult& result) {
     case End::same:
       return fmt::format("the {} layouts that stand are best by {} measured times", result.layouts,
                          result.measured);
-    case End::rejected:
+    case End::rejected: {
+      // Few blocks have no bounds yet.
+      const Gain& gain = result.gain;
+      const bool has_bounds = gain.speedup_low > 0 && std::isfinite(gain.speedup_high);
       return fmt::format(
           "others than the {} layouts that stand seemed better by {} measured times; the whole "
-          "model was not proven faster with them: between {:.3f} and {:.3f} times as fast",
-          result.layouts, result.measured, result.gain.speedup_low, result.gain.speedup_high);
+          "model was not proven faster with them: {}",
+          result.layouts, result.measured,
+          has_bounds ? fmt::format("between {:.3f} and {:.3f} times as fast", gain.speedup_low,
+                                   gain.speedup_high)
+                     : "that would have taken longer than layouts may");
+    }
     case End::accepted:
       return fmt::format(
           "{} layouts by {} measured times; the whole model is between {:.3f} and {:.3f} times as "

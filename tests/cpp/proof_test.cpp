@@ -22,6 +22,8 @@ TEST(Proof, SoManyBlocksMustAgree) {
     if (agreeing > n) EXPECT_GT(found, n) << n;
     else EXPECT_EQ(found, agreeing) << n;
   }
+  EXPECT_EQ(agreeing_blocks(kFewestBlocks), kFewestBlocks);
+  EXPECT_GT(agreeing_blocks(kFewestBlocks - 1), kFewestBlocks - 1);
 }
 
 TEST(Proof, DecidesWhenItCan) {

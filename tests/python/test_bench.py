@@ -478,3 +478,15 @@ def test_a_whole_run_without_peers(tmp_path):
     assert results["machine"]["peak"]["1"]["gflops"] > 1
     assert "not tuned" in result.stdout
     assert "not tuned" in files["html"].read_text()
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("given", "passed"), [([], ""), (["TUNE=3"], '--tune "3"')])
+def test_make_passes_on_what_is_given_and_nothing_else(given, passed):
+    command = ["make", "--dry-run", "--always-make", "bench", *given]
+    undisturbed = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    said = subprocess.run(command, cwd=ROOT, env=undisturbed, capture_output=True, text=True)
+    [options] = re.findall(r"bench/run\.py((?:\s|\\|--\w+|\"[^\"]*\")*)", said.stdout)
+    assert " ".join(options.replace("\\", "").split()) == passed
