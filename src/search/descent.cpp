@@ -16,14 +16,9 @@ class Descent : public Strategy {
       std::vector<Policy> around = memory.space().neighbours(memory.seen()[from].policy);
       std::erase_if(around, [&](const Policy& policy) { return memory.is_claimed(policy); });
       std::shuffle(around.begin(), around.end(), random_);
-      const std::vector<double> expected = memory.expected(around);
-      std::vector<size_t> order(around.size());
-      for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-      std::stable_sort(order.begin(), order.end(),
-                       [&](size_t a, size_t b) { return expected[a] < expected[b]; });
-      for (const size_t i : order) {
+      for (Policy& policy : memory.most_promising_first(std::move(around))) {
         if (policies.size() == count) break;
-        if (memory.claim(around[i])) policies.push_back(std::move(around[i]));
+        if (memory.claim(policy)) policies.push_back(std::move(policy));
       }
     }
     return policies;

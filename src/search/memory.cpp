@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "policy/policy_text.h"
 #include "search/features.h"
@@ -59,6 +60,17 @@ std::vector<double> SearchMemory::expected(const std::vector<Policy>& policies) 
   rows.reserve(policies.size());
   for (const Policy& policy : policies) rows.push_back(features(policy));
   return ranker_->expected(rows);
+}
+
+std::vector<Policy> SearchMemory::most_promising_first(std::vector<Policy> policies) const {
+  const std::vector<double> expected = this->expected(policies);
+  std::vector<size_t> order(policies.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return expected[a] < expected[b]; });
+  std::vector<Policy> sorted;
+  for (const size_t i : order) sorted.push_back(std::move(policies[i]));
+  return sorted;
 }
 
 }  // namespace aoe

@@ -41,6 +41,8 @@ class SearchMemory {
 
   // Of each, the expected logarithm of its share (search/ranker.h).
   std::vector<double> expected(const std::vector<Policy>& policies) const;
+  // Those first of which most is expected.
+  std::vector<Policy> most_promising_first(std::vector<Policy> policies) const;
 
  private:
   std::string text_of(const Policy& policy) const;

@@ -1,7 +1,6 @@
 #include "search/searcher.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace aoe {
 namespace {
@@ -54,15 +53,10 @@ class Planned : public Searcher {
       if (one.structure != other.structure) continue;
       children.push_back(memory_->space().crossover(one, other, random_));
     }
-    const std::vector<double> expected = memory_->expected(children);
-    std::vector<size_t> order(children.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return expected[a] < expected[b]; });
     std::vector<Policy> policies;
-    for (const size_t i : order) {
+    for (Policy& child : memory_->most_promising_first(std::move(children))) {
       if (policies.size() == count) break;
-      if (memory_->claim(children[i])) policies.push_back(std::move(children[i]));
+      if (memory_->claim(child)) policies.push_back(std::move(child));
     }
     crossed_ += policies.size();
     return policies;

@@ -58,7 +58,7 @@ class AblationPasses {
   std::vector<std::vector<DecisionLoss>> losses(const PassesResult& measured) const;
 
  private:
-  // For each run, what each candidate took at least; infinite if it was abandoned before.
+  // For each run, what each candidate took at first; infinite if it was abandoned.
   std::vector<std::vector<double>> runs_ns(const PassesResult& measured) const;
 
   std::vector<Ablated> all_;

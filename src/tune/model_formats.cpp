@@ -5,12 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "bank/bank.h"
 #include "base/hash.h"
 #include "base/notice.h"
 #include "plan/plan.h"
 #include "runtime/loaded_model.h"
 #include "tune/journaled_formats.h"
+#include "tune/keep.h"
 #include "tune/worker_machine.h"
 
 namespace aoe {
@@ -57,9 +57,8 @@ std::string name_of_graph(Graph graph, const Device& device) {
   return name;
 }
 
-// False if another job has written something else meanwhile.
-bool keep(const TuneOptions& options, const FormatsOfJob& job, const FormatResult& result,
-          const std::string& evidence, const std::optional<std::string>& incumbent) {
+BankEntry entry_of(const FormatsOfJob& job, const FormatResult& result,
+                   const std::string& evidence) {
   BankEntry entry;
   entry.workload = result.graph;
   entry.target = job.target;
@@ -69,13 +68,7 @@ bool keep(const TuneOptions& options, const FormatsOfJob& job, const FormatResul
   entry.processor = host_device().processor;
   entry.date = utc_text(job.began + std::chrono::seconds(static_cast<int64_t>(result.elapsed_s)));
   entry.effort = job.effort;
-  Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
-  // A job that was killed right behind its writing finds what it had written.
-  const Found before = bank.find({entry.workload}, job.target)[0];
-  if (before.entry && *before.entry == entry) return true;
-  if (bank.put(entry, incumbent)) return true;
-  notice("layouts: another job has written to the bank meanwhile; what it wrote stays");
-  return false;
+  return entry;
 }
 
 }  // namespace
@@ -117,7 +110,8 @@ ModelFormats tune_model_formats(Journal& journal, const TuneOptions& options,
   if (result.end != End::accepted) return formats;
   const std::string evidence = fmt::format("{}/layouts", job.id);
   const auto incumbent = in_bank.is_null() ? std::nullopt : std::optional(of_graph.standing);
-  if (!keep(options, job, result, evidence, incumbent)) return formats;
+  Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
+  if (!keep(bank, entry_of(job, result, evidence), incumbent, "layouts")) return formats;
   formats.changed = result.changed;
   formats.outcome.emplace();
   formats.outcome->name = fmt::format("layouts of {}", options.model.stem().string());

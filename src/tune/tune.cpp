@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "bank/bank.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -17,6 +16,7 @@
 #include "policy/policy_text.h"
 #include "runtime/loaded_model.h"
 #include "tune/journaled_machine.h"
+#include "tune/keep.h"
 #include "tune/model_formats.h"
 #include "tune/work_space.h"
 #include "tune/worker_machine.h"
@@ -237,8 +237,10 @@ class Tuning {
     std::vector<bool> better(workloads_.size());
     for (const Accepted& accepted : result.accepted) {
       const OperatorOutcome outcome = outcome_of(accepted);
-      if (!keep(bank, accepted, outcome, result.elapsed_s)) continue;
-      better[static_cast<size_t>(accepted.workload)] = true;
+      const BankEntry entry = entry_of(accepted, outcome, result.elapsed_s);
+      const auto at = static_cast<size_t>(accepted.workload);
+      if (!keep(bank, entry, in_bank_[at], outcome.name)) continue;
+      better[at] = true;
       outcome_.operators.push_back(outcome);
     }
     for (size_t i = 0; i < workloads_.size(); ++i) {
@@ -276,12 +278,10 @@ class Tuning {
     }
   }
 
-  // False if another job has written something else meanwhile.
-  bool keep(Bank& bank, const Accepted& accepted, const OperatorOutcome& outcome,
-            double elapsed_s) const {
-    const auto at = static_cast<size_t>(accepted.workload);
+  BankEntry entry_of(const Accepted& accepted, const OperatorOutcome& outcome,
+                     double elapsed_s) const {
     BankEntry entry;
-    entry.workload = workloads_[at].text;
+    entry.workload = workloads_[static_cast<size_t>(accepted.workload)].text;
     entry.target = target_;
     entry.policy = accepted.policy;
     entry.gain = accepted.gain;
@@ -290,13 +290,7 @@ class Tuning {
     entry.date = utc_text(
         began_ + std::chrono::seconds(static_cast<int64_t>(formats_.elapsed_s + elapsed_s)));
     entry.effort = effort_;
-    // A job that was killed while it wrote finds what it had written.
-    const Found before = bank.find({entry.workload}, target_)[0];
-    if (before.entry && *before.entry == entry) return true;
-    if (bank.put(entry, in_bank_[at])) return true;
-    notice(fmt::format("{}: another job has written to the bank meanwhile; what it wrote stays",
-                       outcome.name));
-    return false;
+    return entry;
   }
 
   void write_model() const {
