@@ -10,6 +10,7 @@
 #include "codegen/fixed_side.h"
 #include "codegen/jit.h"
 #include "codegen/nest_emitter.h"
+#include "codegen/row_tiles.h"
 #include "codegen/tile.h"
 #include "expr/rewrite.h"
 #include "policy/contraction.h"
@@ -20,24 +21,6 @@
 
 namespace aoe {
 namespace {
-
-// The rows of a line are shared out evenly over as few tiles as the policy's height allows.
-struct RowTiles {
-  int64_t line, per_line, count;
-
-  RowTiles(int64_t rows, int64_t line, int64_t height)
-      : line(line), per_line(ceil_div(line, height)), count(rows / line * per_line) {}
-
-  // Of the tile, in its line.
-  int64_t first_in_line(int64_t tile) const {
-    const int64_t which = tile % per_line;
-    return which * (line / per_line) + std::min(which, line % per_line);
-  }
-  int64_t first(int64_t tile) const { return tile / per_line * line + first_in_line(tile); }
-  int height(int64_t tile) const {
-    return static_cast<int>(line / per_line + (tile % per_line < line % per_line ? 1 : 0));
-  }
-};
 
 // Packed columns are read in whole vectors, so the last ones may be followed by this many.
 constexpr int64_t kSlack = 256;
@@ -70,6 +53,7 @@ class ProductStep : public Kernel::Step {
     else make_packing();
     describe_tile();
     compile_tiles();
+    place_tiles();
   }
 
   bool run(const StepRun& run) const override {
@@ -146,6 +130,11 @@ class ProductStep : public Kernel::Step {
  private:
   struct RowRange {
     int64_t first, last;  // tiles
+  };
+  struct PlacedTile {
+    int64_t row, left;  // the first
+    int height;
+    int64_t alike;  // the end of those alike
   };
 
   // --- what is known before it runs -------------------------------------------------------------
@@ -294,13 +283,14 @@ class ProductStep : public Kernel::Step {
     });
   }
 
-  // The tiles that cover a block of columns, from left to right.
+  // The tiles that cover a block of columns, from left to right: so many alike, and what is left.
   template <typename Fn>
   void for_each_width(int64_t columns, const Fn& fn) const {
-    for (int64_t first = 0; first < columns; first += width_) {
-      const int64_t count = std::min(width_, columns - first);
-      fn(first, static_cast<int>(ceil_div(count, policy_.lanes)), count % policy_.lanes);
-    }
+    const int64_t whole = columns / width_;
+    if (whole > 0) fn(0, whole, policy_.vectors, 0);
+    const int64_t rest = columns - whole * width_;
+    if (rest == 0) return;
+    fn(whole * width_, 1, static_cast<int>(ceil_div(rest, policy_.lanes)), rest % policy_.lanes);
   }
 
   std::shared_ptr<const Code> compiled(const Tile& tile) const {
@@ -326,7 +316,7 @@ class ProductStep : public Kernel::Step {
 
   void compile_tiles() {
     for (const int64_t columns : {policy_.columns, shape_.columns % policy_.columns}) {
-      for_each_width(columns, [&](int64_t, int vectors, int64_t partial) {
+      for_each_width(columns, [&](int64_t, int64_t, int vectors, int64_t partial) {
         for (const int rows : {tiles_.height(0), tiles_.height(tiles_.count - 1)}) {
           auto& code = codes_[{rows, vectors, partial != 0}];
           if (code) continue;
@@ -337,6 +327,32 @@ class ProductStep : public Kernel::Step {
           streaming_codes_[{rows, vectors, partial != 0}] = compiled(tile);
         }
       });
+    }
+  }
+
+  // Where tiles of rows begin, and how many follow each that one call can run with it: as high and
+  // at even distances.
+  void place_tiles() {
+    for (int64_t t = 0; t < tiles_.count; ++t) {
+      const int64_t row = tiles_.first(t);
+      const int height = tiles_.height(t);
+      const int64_t left = shape_.left == Side::fixed
+                               ? row * shape_.depth
+                               : lines_[static_cast<size_t>(t / tiles_.per_line)] +
+                                     tiles_.first_in_line(t) * left_row_;
+      placed_.push_back({row, left, height, t + 1});
+    }
+    for (size_t t = placed_.size(); t-- > 1;) {
+      PlacedTile& before = placed_[t - 1];
+      const PlacedTile& at = placed_[t];
+      if (before.height != at.height) continue;
+      before.alike = static_cast<int64_t>(t) + 1;
+      if (t + 1 == placed_.size()) continue;
+      const PlacedTile& after = placed_[t + 1];
+      if (after.height == at.height && after.row - at.row == at.row - before.row &&
+          after.left - at.left == at.left - before.left) {
+        before.alike = at.alike;
+      }
     }
   }
 
@@ -386,8 +402,8 @@ class ProductStep : public Kernel::Step {
   }
 
   // What a tile of columns from `first` on fetches for later. `next` is the next matrix.
-  void fetch_ahead(TileCall& call, int64_t first, const std::byte* next) const {
-    const auto* right = static_cast<const std::byte*>(call.right);
+  void fetch_ahead(TileCall& call, TilePlace& place, int64_t first, const std::byte* next) const {
+    const auto* right = static_cast<const std::byte*>(place.right);
     const int64_t line = width_ * bytes_;
     // A little further on in what lies in one piece, or the next matrix from its start to its end,
     // or the columns beside these.
@@ -396,11 +412,11 @@ class ProductStep : public Kernel::Step {
     const bool small = shape_.depth * shape_.columns * bytes_ <= kLargestMatrix;
     call.prefetch_step = line;
     if (shape_.right == Side::fixed) {
-      call.prefetch = right + kSteps * line;
+      place.prefetch = right + kSteps * line;
     } else if (small) {
-      call.prefetch = next + first * shape_.depth * bytes_;
+      place.prefetch = next + first * shape_.depth * bytes_;
     } else {
-      call.prefetch = right + line;
+      place.prefetch = right + line;
       call.prefetch_step = call.right_depth * bytes_;
     }
   }
@@ -445,6 +461,7 @@ class ProductStep : public Kernel::Step {
       const Source& operand = operands_[i];
       operands[i] =
           start_of(operand, run, outer) + column * operand.load.column_stride * operand.bytes;
+      call.operand_row[i] = operand.load.row_stride;
     }
 
     for (int64_t depth = 0; depth < shape_.depth; depth += policy_.depth) {
@@ -457,52 +474,60 @@ class ProductStep : public Kernel::Step {
         pack_block(run, outer, depth, call.depth, column, columns, reinterpret_cast<void**>(work),
                    packed);
       }
-      const auto run_tile = [&](int64_t tile, int64_t first, int vectors, int64_t partial) {
-        const int64_t row = tiles_.first(tile);
-        const int height = tiles_.height(tile);
-        if (shape_.left == Side::fixed) {
-          call.left = left + (row * shape_.depth + depth * height) * bytes_;
-        } else {
-          const int64_t line = lines_[static_cast<size_t>(tile / tiles_.per_line)];
-          const int64_t skipped = pieces_.size() > 1 ? 0 : depth * left_depth_;
-          call.left = left + (line + tiles_.first_in_line(tile) * left_row_ + skipped) * bytes_;
-        }
+      const auto place = [&](TilePlace& at, int64_t tile, int64_t first) {
+        const PlacedTile& rows_at = placed_[static_cast<size_t>(tile)];
+        const int64_t before = shape_.left == Side::fixed ? depth * rows_at.height
+                               : pieces_.size() > 1       ? 0
+                                                          : depth * left_depth_;
+        at.left = left + (rows_at.left + before) * bytes_;
         if (shape_.right == Side::fixed) {
-          call.right = right + (first * shape_.depth + depth * width_) * bytes_;
+          at.right = right + (first * shape_.depth + depth * width_) * bytes_;
         } else {
           const int64_t skipped = shape_.right == Side::direct ? depth * call.right_depth : 0;
-          call.right = right + (skipped + first) * bytes_;
+          at.right = right + (skipped + first) * bytes_;
         }
-        call.out = out + (row * shape_.columns + first) * out_bytes;
-        call.sums = sums + (row * policy_.columns + first) * bytes_;
-        call.columns = partial;
+        at.out = out + (rows_at.row * shape_.columns + first) * out_bytes;
+        at.sums = sums + (rows_at.row * policy_.columns + first) * bytes_;
         for (size_t i = 0; i < operands_.size(); ++i) {
           const Source& source = operands_[i];
-          call.operands[i] =
-              operands[i] +
-              (row * source.load.row_stride + first * source.load.column_stride) * source.bytes;
-          call.operand_row[i] = source.load.row_stride;
+          at.operands[i] = operands[i] + (rows_at.row * source.load.row_stride +
+                                          first * source.load.column_stride) *
+                                             source.bytes;
         }
         if (tile_.fetch_lines) {
-          fetch_ahead(call, first, next_right);
+          fetch_ahead(call, at, first, next_right);
         } else if (tile_.prefetch) {
           // Each row tile fetches its share of the next columns.
           const int64_t share = width_ * bytes_ / (rows.last - rows.first);
-          call.prefetch = static_cast<const std::byte*>(call.right) +
-                          (shape_.depth * width_) * bytes_ +
-                          (tile - rows.first) * share * call.depth;
+          at.prefetch = static_cast<const std::byte*>(at.right) + (shape_.depth * width_) * bytes_ +
+                        (tile - rows.first) * share * call.depth;
           call.prefetch_step = share;
         }
+      };
+      // So many, one below the other or side by side.
+      const auto run_tiles = [&](int64_t tile, int64_t first, int64_t count, int vectors,
+                                 int64_t partial) {
+        call.tiles = count;
+        call.columns = partial;
+        place(call.first, tile, first);
+        if (count > 1 && policy_.columns_first) place(call.second, tile + 1, first);
+        if (count > 1 && !policy_.columns_first) place(call.second, tile, first + width_);
+        const int height = placed_[static_cast<size_t>(tile)].height;
         codes.at({height, vectors, partial != 0})->as<TileFunction>()(&call);
       };
       if (policy_.columns_first) {
-        for_each_width(columns, [&](int64_t first, int vectors, int64_t partial) {
-          for (int64_t t = rows.first; t < rows.last; ++t) run_tile(t, first, vectors, partial);
+        for_each_width(columns, [&](int64_t start, int64_t count, int vectors, int64_t partial) {
+          for (int64_t first = start; first < start + count * width_; first += width_) {
+            for (int64_t t = rows.first, end = t; t < rows.last; t = end) {
+              end = std::min(rows.last, placed_[static_cast<size_t>(t)].alike);
+              run_tiles(t, first, end - t, vectors, partial);
+            }
+          }
         });
       } else {
         for (int64_t t = rows.first; t < rows.last; ++t) {
-          for_each_width(columns, [&](int64_t first, int vectors, int64_t partial) {
-            run_tile(t, first, vectors, partial);
+          for_each_width(columns, [&](int64_t first, int64_t count, int vectors, int64_t partial) {
+            run_tiles(t, first, count, vectors, partial);
           });
         }
       }
@@ -537,6 +562,7 @@ class ProductStep : public Kernel::Step {
   int64_t pitch_ = 0;
   Nest packing_;
   std::shared_ptr<const Code> packing_code_;
+  std::vector<PlacedTile> placed_;
   Tile tile_;
   using Codes = std::map<std::tuple<int, int, bool>, std::shared_ptr<const Code>>;
   Codes codes_;

@@ -32,7 +32,8 @@ class CountSpills : public llvm::MachineFunctionPass {
     const llvm::MachineLoopInfo& loops = getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
     const llvm::TargetInstrInfo* target = function.getSubtarget().getInstrInfo();
     for (const llvm::MachineBasicBlock& block : function) {
-      if (loops.getLoopFor(&block) == nullptr) continue;
+      const llvm::MachineLoop* loop = loops.getLoopFor(&block);
+      if (loop == nullptr || !loop->isInnermost()) continue;
       count_ += static_cast<int>(std::count_if(
           block.begin(), block.end(),
           [&](const llvm::MachineInstr& instruction) { return spills(instruction, target); }));

@@ -38,12 +38,22 @@ struct Tile {
   std::vector<Operand> operands;
 };
 
-// How one tile is called. Distances are in elements.
-struct TileCall {
+// What one tile works on.
+struct TilePlace {
   const void* left;
   const void* right;
   void* out;
   void* sums;  // where partial sums are kept when the depth is split
+  const void* prefetch;
+  const void* operands[kMostProductOperands];
+};
+
+// How tiles are called: several in a row, each as far from the one before it as the second is from
+// the first. Distances are in elements.
+struct TileCall {
+  TilePlace first;
+  TilePlace second;  // where there are several
+  int64_t tiles;
   int64_t depth;
   const int64_t* pieces;  // where pieces of the left side begin
   int64_t piece;          // the depth of each
@@ -52,12 +62,10 @@ struct TileCall {
   int64_t right_depth;
   int64_t out_row;
   int64_t sums_row;
-  int64_t columns;    // of the last vector, where it is partial
-  int64_t continues;  // sums go on from those kept
-  int64_t finishes;   // results are made of them
-  const void* prefetch;
+  int64_t columns;        // of the last vector, where it is partial
+  int64_t continues;      // sums go on from those kept
+  int64_t finishes;       // results are made of them
   int64_t prefetch_step;  // bytes for each depth
-  const void* operands[kMostProductOperands];
   int64_t operand_row[kMostProductOperands];
 };
 

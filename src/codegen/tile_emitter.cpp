@@ -37,21 +37,32 @@ class TileEmitter {
 
   void emit() {
     function_.declare_buffers(2);
-    left_ = pointer(offsetof(TileCall, left));
-    right_ = pointer(offsetof(TileCall, right));
+    if (tile_.partial) mask_ = lanes_below(number(offsetof(TileCall, columns)));
+    std::vector<llvm::Value*> none;
+    function_.loop(function_.index(0), number(offsetof(TileCall, tiles)), 1, none,
+                   [&](llvm::Value* which) {
+                     which_ = which;
+                     emit_one();
+                   });
+    ir_.CreateRetVoid();
+  }
+
+ private:
+  void emit_one() {
+    left_ = pointer(offsetof(TilePlace, left));
+    right_ = pointer(offsetof(TilePlace, right));
     depth_ = number(offsetof(TileCall, depth));
     right_depth_ = number(offsetof(TileCall, right_depth));
     left_row_ = number(offsetof(TileCall, left_row));
     left_depth_ = number(offsetof(TileCall, left_depth));
     if (tile_.prefetch || tile_.fetch_lines) {
-      prefetch_ = pointer(offsetof(TileCall, prefetch));
+      prefetch_ = pointer(offsetof(TilePlace, prefetch));
       prefetch_step_ = number(offsetof(TileCall, prefetch_step));
     }
-    if (tile_.partial) mask_ = lanes_below(number(offsetof(TileCall, columns)));
     std::vector<llvm::Value*> sums = initial_sums();
     piece_ = left_;
     if (tile_.pieces) {
-      llvm::Value* pieces = pointer(offsetof(TileCall, pieces));
+      llvm::Value* pieces = field(offsetof(TileCall, pieces), ir_.getPtrTy());
       llvm::Value* piece = number(offsetof(TileCall, piece));
       llvm::Value* count = ir_.CreateUDiv(depth_, piece);
       function_.loop(function_.index(0), count, 1, sums, [&](llvm::Value* i) {
@@ -70,7 +81,6 @@ class TileEmitter {
     } else {
       store_results(sums);
     }
-    ir_.CreateRetVoid();
   }
 
  private:
@@ -93,8 +103,15 @@ class TileEmitter {
     return ir_.CreateLoad(
         type, function_.element(function_.parameter(0), static_cast<int64_t>(offset), 1));
   }
-  llvm::Value* pointer(size_t offset) { return field(offset, ir_.getPtrTy()); }
   llvm::Value* number(size_t offset) { return field(offset, ir_.getInt64Ty()); }
+
+  // Of the tile that is worked on: the first's, and so many steps to the second's beyond it.
+  llvm::Value* pointer(size_t offset) {
+    llvm::Value* step = ir_.CreateSub(number(offsetof(TileCall, second) + offset),
+                                      number(offsetof(TileCall, first) + offset));
+    return ir_.CreateGEP(ir_.getInt8Ty(), field(offsetof(TileCall, first) + offset, ir_.getPtrTy()),
+                         ir_.CreateMul(which_, step));
+  }
 
   llvm::Value*& sum(std::vector<llvm::Value*>& sums, int row, int vector) const {
     return sums[static_cast<size_t>(row * tile_.vectors + vector)];
@@ -152,7 +169,7 @@ class TileEmitter {
   }
 
   void for_each_sum(const std::function<void(int, int, llvm::Value*)>& visit) {
-    llvm::Value* base = pointer(offsetof(TileCall, sums));
+    llvm::Value* base = pointer(offsetof(TilePlace, sums));
     llvm::Value* row_step = number(offsetof(TileCall, sums_row));
     for (int row = 0; row < tile_.rows; ++row) {
       llvm::Value* at =
@@ -229,7 +246,7 @@ class TileEmitter {
   }
 
   void store_results(std::vector<llvm::Value*>& sums) {
-    llvm::Value* out = pointer(offsetof(TileCall, out));
+    llvm::Value* out = pointer(offsetof(TilePlace, out));
     llvm::Value* out_row = number(offsetof(TileCall, out_row));
     const int64_t out_bytes = info(tile_.out_dtype).bytes;
     for (int row = 0; row < tile_.rows; ++row) {
@@ -277,7 +294,7 @@ class TileEmitter {
   llvm::Value* operand(size_t which, int row, int vector) {
     const Tile::Operand& operand = tile_.operands[which];
     const int64_t bytes = info(operand.dtype).bytes;
-    llvm::Value* base = pointer(offsetof(TileCall, operands) + which * sizeof(void*));
+    llvm::Value* base = pointer(offsetof(TilePlace, operands) + which * sizeof(void*));
     llvm::Value* step = number(offsetof(TileCall, operand_row) + which * sizeof(int64_t));
     llvm::Value* at = function_.element(base, ir_.CreateMul(step, function_.index(row)), bytes);
     llvm::Value* value = nullptr;
@@ -298,6 +315,7 @@ class TileEmitter {
   llvm::IRBuilder<>& ir_;
   Elements elements_;
   int64_t bytes_;
+  llvm::Value* which_ = nullptr;  // of the tiles of a call
   llvm::Value* left_ = nullptr;
   llvm::Value* right_ = nullptr;
   llvm::Value* depth_ = nullptr;

@@ -8,6 +8,7 @@
 #include "codegen/fixed_side.h"
 #include "codegen/jit.h"
 #include "codegen/nest_emitter.h"
+#include "codegen/row_tiles.h"
 #include "codegen/step.h"
 #include "codegen/tile.h"
 
@@ -204,28 +205,31 @@ class WinogradStep : public Kernel::Step {
 
   void multiply(int64_t block, int64_t rows, const float* image, float* products) const {
     const int64_t wide = memory_.columns;
-    const int64_t tiles = ceil_div(rows, int64_t{policy_.rows});
+    const RowTiles tiles(rows, rows, policy_.rows);
     TileCall call{};
     call.depth = w_.channels;
     call.left_row = w_.channels;
     call.left_depth = 1;
     call.right_depth = wide;
     call.out_row = wide;
+    // Each tile fetches its share of the next weights.
+    call.prefetch_step = wide * 4 / tiles.count;
     const auto* right = weights_.data<float>() + block * tile_.positions() * w_.channels * wide;
     for (int64_t p = 0; p < tile_.positions(); ++p, right += w_.channels * wide) {
-      call.right = right;
       const float* left = image + p * memory_.image_step(w_, tile_.side);
       float* out = products + p * memory_.product_step(w_, tile_.side);
-      // Each tile fetches its share of the next weights.
-      const int64_t share = wide * 4 / tiles;
-      call.prefetch_step = share;
-      for (int64_t t = 0; t < tiles; ++t) {
-        const int64_t row = rows * t / tiles;
-        call.left = left + row * w_.channels;
-        call.out = out + row * wide;
-        call.prefetch = reinterpret_cast<const std::byte*>(right + w_.channels * wide) +
-                        t * share * w_.channels;
-        codes_[static_cast<size_t>(rows * (t + 1) / tiles - row - 1)]->as<TileFunction>()(&call);
+      const auto place = [&](TilePlace& at, int64_t t) {
+        at.left = left + tiles.first(t) * w_.channels;
+        at.right = right;
+        at.out = out + tiles.first(t) * wide;
+        at.prefetch = reinterpret_cast<const std::byte*>(right + w_.channels * wide) +
+                      t * call.prefetch_step * w_.channels;
+      };
+      for (int64_t t = 0; t < tiles.count; t += call.tiles) {
+        call.tiles = tiles.alike(t);
+        place(call.first, t);
+        if (call.tiles > 1) place(call.second, t + 1);
+        codes_[static_cast<size_t>(tiles.height(t) - 1)]->as<TileFunction>()(&call);
       }
     }
   }

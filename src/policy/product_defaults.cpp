@@ -22,11 +22,12 @@ bool fetches_columns(const Device& device) {
 }
 
 // What a core takes for a tile: each multiply-add, each vector of columns that has to come from the
-// second-level cache, and beside its steps.
+// second-level cache, and beside its steps, for all of it and for each line of results.
 struct TileCosts {
   double each = 1;
   double column = 0;
   double call = 0;
+  double line = 0;
 };
 
 // Cycles that `rows` x `vectors` accumulators take for one step of the depth, on a core that starts
@@ -43,10 +44,12 @@ double tile_cycles(int64_t rows, int64_t vectors, const TileCosts& costs) {
 // rows find them there.
 TileCosts tile_costs(const ProductShape& shape, const ProductPolicy& policy, const Device& device,
                      double each, double call) {
-  constexpr double kFar = 4.3;  // multiply-adds meanwhile
+  // Multiply-adds meanwhile; what goes past the caches goes the better the more lies side by side.
+  constexpr double kFar = 4.3;
+  constexpr double kApart = 3;
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   const bool stay = shape.depth * width * info(shape.dtype).bytes <= device.caches[0].bytes / 2;
-  return {each, stay ? 0 : kFar * each, call};
+  return {each, stay ? 0 : kFar * each, call, policy.streaming ? kApart * each : 0};
 }
 
 // All tiles of a product together: whole ones and those at the edges.
@@ -63,10 +66,12 @@ double all_cycles(const ProductShape& shape, const ProductPolicy& policy, const 
     return cycles;
   };
   const double depth = static_cast<double>(shape.depth);
-  const double tiles = static_cast<double>(row_tiles * (whole + (rest > 0 ? 1 : 0)));
+  const int64_t across = whole + (rest > 0 ? 1 : 0);
+  const double tiles = static_cast<double>(row_tiles * across);
+  const double pieces = static_cast<double>(shape.line * across);
   const double line = depth * (static_cast<double>(high) * along(low_rows + 1) +
                                static_cast<double>(row_tiles - high) * along(low_rows)) +
-                      tiles * costs.call;
+                      tiles * costs.call + pieces * costs.line;
   return line * static_cast<double>(shape.rows / shape.line);
 }
 
@@ -174,8 +179,8 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   const int bytes = info(shape.dtype).bytes;
   policy.lanes = std::max(1, device.vector_bytes / bytes);
   while (policy.lanes / 2 >= shape.columns && policy.lanes > 1) policy.lanes /= 2;
-  choose_tile(policy, shape, device);
   policy.streaming = is_worth_streaming(shape, device);
+  choose_tile(policy, shape, device);
 
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   // What is worked on stays in half of the second-level cache.
