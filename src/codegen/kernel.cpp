@@ -9,6 +9,7 @@
 #include "codegen/nest_step.h"
 #include "codegen/product_step.h"
 #include "codegen/step.h"
+#include "codegen/strassen_step.h"
 #include "codegen/winograd_step.h"
 #include "expr/rewrite.h"
 #include "plan/arena.h"
@@ -79,15 +80,13 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device
       steps_.push_back(
           nest_step(decided(std::move(*nest), std::get<NestPolicy>(policy_.items[i])), device));
     } else {
-      const auto& [stage, shape, side] = std::get<ProductItem>(items[i]);
-      if (side != 0) {
-        steps_.push_back(winograd_step(scheduled_, scheduled_.stages[stage], side,
-                                       std::get<ProductPolicy>(policy_.items[i]), device,
-                                       weights_));
-        continue;
-      }
-      steps_.push_back(product_step(scheduled_, scheduled_.stages[stage],
-                                    std::get<ProductPolicy>(policy_.items[i]), device, weights_));
+      const auto& item = std::get<ProductItem>(items[i]);
+      const Stage& stage = scheduled_.stages[item.stage];
+      const auto& own = std::get<ProductPolicy>(policy_.items[i]);
+      steps_.push_back(item.winograd != 0
+                           ? winograd_step(scheduled_, stage, item.winograd, own, device, weights_)
+                       : item.strassen ? strassen_step(scheduled_, stage, own, device, weights_)
+                                       : product_step(scheduled_, stage, own, device, weights_));
     }
   }
   // Doubles reach far below where floats end, and are asked for where that matters.

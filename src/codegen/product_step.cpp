@@ -10,6 +10,7 @@
 #include "codegen/fixed_side.h"
 #include "codegen/jit.h"
 #include "codegen/nest_emitter.h"
+#include "codegen/product_operands.h"
 #include "codegen/row_tiles.h"
 #include "codegen/tile.h"
 #include "expr/rewrite.h"
@@ -25,13 +26,6 @@ namespace {
 // Packed columns are read in whole vectors, so the last ones may be followed by this many.
 constexpr int64_t kSlack = 256;
 
-// A value of the workload as the matrix that a contraction loads it as.
-struct Source {
-  int value = -1;
-  MatrixLoad load;
-  int64_t bytes = 4;
-};
-
 class ProductStep : public Kernel::Step {
  public:
   ProductStep(const Workload& workload, const Stage& stage, const ProductPolicy& policy,
@@ -40,6 +34,7 @@ class ProductStep : public Kernel::Step {
         stage_(stage),
         extents_(stage.extents()),
         c_(*contraction_of(stage)),
+        operands_(workload, stage, c_),
         shape_(product_shape(workload, stage, c_)),
         policy_(policy),
         device_(device),
@@ -49,7 +44,7 @@ class ProductStep : public Kernel::Step {
     if (shape_.left == Side::fixed) pack_left(weights);
     else walk_left();
     if (shape_.right == Side::fixed) pack_right(weights);
-    else if (shape_.right == Side::direct) right_ = source_of(c_.right);
+    else if (shape_.right == Side::direct) right_ = source_of(workload, stage, c_, c_.right);
     else make_packing();
     describe_tile();
     compile_tiles();
@@ -104,7 +99,7 @@ class ProductStep : public Kernel::Step {
     std::vector<int> values{workload_.storage(stage_.outputs[0])};
     if (shape_.left == Side::direct) values.push_back(workload_.storage(left_.value));
     if (shape_.right == Side::direct) values.push_back(right_.value);
-    for (const Source& operand : operands_) values.push_back(operand.value);
+    for (const Source& operand : operands_.sources) values.push_back(operand.value);
     for (const NestBuffer& buffer : packing_.buffers) {
       if (buffer.value >= 0) values.push_back(buffer.value);
     }
@@ -138,11 +133,6 @@ class ProductStep : public Kernel::Step {
   };
 
   // --- what is known before it runs -------------------------------------------------------------
-
-  Source source_of(const Expr& load) const {
-    const auto matrix = *matrix_load(workload_, stage_, c_, load);
-    return {workload_.storage(matrix.value), matrix, info(load.dtype()).bytes};
-  }
 
   void walk_left() {
     left_ = *walk_of(workload_, stage_, c_, c_.left);
@@ -275,12 +265,8 @@ class ProductStep : public Kernel::Step {
     tile_.prefetch = policy_.prefetch && !tile_.fetch_lines;
     tile_.split = policy_.depth < shape_.depth;
     tile_.out_dtype = workload_.values[static_cast<size_t>(stage_.outputs[0])].type.dtype;
-    tile_.result = rewrite(stage_.results[0], [&](const Expr& e) -> Expr {
-      if (e->op != ExprOp::load) return {};
-      operands_.push_back(source_of(e));
-      tile_.operands.push_back({e.dtype(), operands_.back().load.column_stride == 1});
-      return Expr::load(static_cast<int64_t>(operands_.size()) - 1, e.dtype(), {});
-    });
+    tile_.result = operands_.result;
+    tile_.operands = operands_.types;
   }
 
   // The tiles that cover a block of columns, from left to right: so many alike, and what is left.
@@ -457,8 +443,8 @@ class ProductStep : public Kernel::Step {
         reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(device_.vector_bytes) == 0;
     const Codes& codes = aligned && streams() ? streaming_codes_ : codes_;
     std::array<const std::byte*, kMostProductOperands> operands;
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      const Source& operand = operands_[i];
+    for (size_t i = 0; i < operands_.sources.size(); ++i) {
+      const Source& operand = operands_.sources[i];
       operands[i] =
           start_of(operand, run, outer) + column * operand.load.column_stride * operand.bytes;
       call.operand_row[i] = operand.load.row_stride;
@@ -488,8 +474,8 @@ class ProductStep : public Kernel::Step {
         }
         at.out = out + (rows_at.row * shape_.columns + first) * out_bytes;
         at.sums = sums + (rows_at.row * policy_.columns + first) * bytes_;
-        for (size_t i = 0; i < operands_.size(); ++i) {
-          const Source& source = operands_[i];
+        for (size_t i = 0; i < operands_.sources.size(); ++i) {
+          const Source& source = operands_.sources[i];
           at.operands[i] = operands[i] + (rows_at.row * source.load.row_stride +
                                           first * source.load.column_stride) *
                                              source.bytes;
@@ -538,6 +524,7 @@ class ProductStep : public Kernel::Step {
   const Stage& stage_;
   Shape extents_;
   Contraction c_;
+  ProductOperands operands_;
   ProductShape shape_;
   ProductPolicy policy_;
   Device device_;
@@ -552,7 +539,6 @@ class ProductStep : public Kernel::Step {
   std::vector<int64_t> lines_;   // where lines of rows begin
   std::vector<int64_t> pieces_;  // and pieces of the depth
   Source right_;
-  std::vector<Source> operands_;
   Tensor fixed_left_;
   Tensor fixed_right_;
   std::vector<int64_t> fixed_left_steps_;

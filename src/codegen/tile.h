@@ -27,6 +27,7 @@ struct Tile {
   bool prefetch = false;     // the next block of the right side, shared with other tiles
   bool fetch_lines = false;  // or alone: as much at each depth as is read there
   bool split = false;        // the depth comes in several calls
+  bool keeps = false;        // sums are kept beside what is made of them
   bool streaming = false;    // whole vectors of results go past the caches, and are aligned for it
   // Over arg(0), the sum, and loads numbered in the order of `operands`.
   Expr result;
@@ -38,6 +39,9 @@ struct Tile {
   std::vector<Operand> operands;
 };
 
+// What follows a sum may load, and up to three sums of other tiles.
+inline constexpr int kMostTileOperands = kMostProductOperands + 3;
+
 // What one tile works on.
 struct TilePlace {
   const void* left;
@@ -45,7 +49,7 @@ struct TilePlace {
   void* out;
   void* sums;  // where partial sums are kept when the depth is split
   const void* prefetch;
-  const void* operands[kMostProductOperands];
+  const void* operands[kMostTileOperands];
 };
 
 // How tiles are called: several in a row, each as far from the one before it as the second is from
@@ -66,7 +70,7 @@ struct TileCall {
   int64_t continues;      // sums go on from those kept
   int64_t finishes;       // results are made of them
   int64_t prefetch_step;  // bytes for each depth
-  int64_t operand_row[kMostProductOperands];
+  int64_t operand_row[kMostTileOperands];
 };
 
 using TileFunction = void(const TileCall*);

@@ -79,6 +79,7 @@ class TileEmitter {
           ir_.CreateIsNotNull(number(offsetof(TileCall, finishes))), [&] { store_results(sums); },
           [&] { keep_sums(sums); });
     } else {
+      if (tile_.keeps) keep_sums(sums);
       store_results(sums);
     }
   }
@@ -88,8 +89,10 @@ class TileEmitter {
     const int64_t step = kUnrolledDepth;
     llvm::Value* whole = ir_.CreateAnd(depth, function_.index(-step));
     function_.loop(function_.index(0), whole, step, sums, [&](llvm::Value* k) {
-      if (tile_.prefetch) prefetch(k);
-      for (int64_t i = 0; i < step; ++i) advance(k, i, sums);
+      for (int64_t i = 0; i < step; ++i) {
+        if (tile_.prefetch && i % 2 == 0) prefetch(ir_.CreateAdd(k, function_.index(i)));
+        advance(k, i, sums);
+      }
     });
     function_.loop(whole, depth, 1, sums, [&](llvm::Value* k) { advance(k, 0, sums); });
   }
@@ -337,17 +340,18 @@ std::string to_string(const Tile& tile) {
     operands.push_back(
         fmt::format("{} {}", info(operand.dtype).brief, operand.by_column ? "columns" : "rows"));
   }
-  return fmt::format(
-      "tile {} {}x{} vectors of {}{}{}{}{}{}{} -> {} {} of ({})", info(tile.dtype).brief, tile.rows,
-      tile.vectors, tile.lanes, tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
-      tile.packed_left ? " packed"
-      : tile.pieces    ? " in pieces"
-                       : "",
-      tile.prefetch      ? " prefetch"
-      : tile.fetch_lines ? " prefetch of lines"
-                         : "",
-      tile.split ? " split" : "", tile.streaming ? " past the caches" : "",
-      info(tile.out_dtype).brief, to_string(tile.result, 0), fmt::join(operands, ", "));
+  return fmt::format("tile {} {}x{} vectors of {}{}{}{}{}{}{}{} -> {} {} of ({})",
+                     info(tile.dtype).brief, tile.rows, tile.vectors, tile.lanes,
+                     tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
+                     tile.packed_left ? " packed"
+                     : tile.pieces    ? " in pieces"
+                                      : "",
+                     tile.prefetch      ? " prefetch"
+                     : tile.fetch_lines ? " prefetch of lines"
+                                        : "",
+                     tile.split ? " split" : "", tile.keeps ? " kept" : "",
+                     tile.streaming ? " past the caches" : "", info(tile.out_dtype).brief,
+                     to_string(tile.result, 0), fmt::join(operands, ", "));
 }
 
 void emit_tile(llvm::Module& module, const Tile& tile, const Device& device) {

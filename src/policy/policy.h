@@ -50,9 +50,10 @@ enum class Place : uint8_t {
 // Decisions about one stage of the workload.
 struct StagePolicy {
   Place place = Place::anywhere;
-  bool product = true;  // a contraction runs as products of matrices; else as plain loops
-  bool copied = true;   // what windows with steps see is copied first; else it is read as it lies
-  int winograd = 0;     // a convolution runs by Winograd's algorithm, on tiles of that side
+  bool product = true;    // a contraction runs as products of matrices; else as plain loops
+  bool copied = true;     // what windows with steps see is copied first; else it is read as it lies
+  int winograd = 0;       // a convolution runs by Winograd's algorithm, on tiles of that side
+  bool strassen = false;  // a product with weights runs by Strassen's
   auto operator<=>(const StagePolicy&) const = default;
 };
 

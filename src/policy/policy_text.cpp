@@ -93,16 +93,19 @@ class PolicyParser {
     policy_.structure.stages.resize(count);
     StagePolicy& stage = policy_.structure.stages[static_cast<size_t>(which)];
     do {
-      const std::string_view word = name("'rows', 'root', 'loops', 'direct' or 'winograd4'");
+      const std::string_view word =
+          name("'rows', 'root', 'loops', 'direct', 'winograd4' or 'strassen'");
       if (word == "rows") stage.place = Place::rows;
       else if (word == "root") stage.place = Place::root;
       else if (word == "loops") stage.product = false;
       else if (word == "direct") stage.copied = false;
       else if (word == "winograd2") stage.winograd = 2;
       else if (word == "winograd4") stage.winograd = 4;
+      else if (word == "strassen") stage.strassen = true;
       else
-        fail_at_word("'rows', 'root', 'loops', 'direct', 'winograd2' or 'winograd4' is expected",
-                     word);
+        fail_at_word(
+            "'rows', 'root', 'loops', 'direct', 'winograd2', 'winograd4' or 'strassen' is expected",
+            word);
     } while (!at_line_end());
   }
 
@@ -278,12 +281,13 @@ std::string to_string(const Policy& policy, const Schedule& schedule) {
   for (size_t i = 0; i < policy.structure.stages.size(); ++i) {
     const StagePolicy& stage = policy.structure.stages[i];
     if (stage == StagePolicy{}) continue;
-    text += fmt::format("stage {}{}{}{}{}\n", i,
+    text += fmt::format("stage {}{}{}{}{}{}\n", i,
                         stage.place == Place::rows   ? " rows"
                         : stage.place == Place::root ? " root"
                                                      : "",
                         stage.product ? "" : " loops", stage.copied ? "" : " direct",
-                        stage.winograd == 0 ? "" : fmt::format(" winograd{}", stage.winograd));
+                        stage.winograd == 0 ? "" : fmt::format(" winograd{}", stage.winograd),
+                        stage.strassen ? " strassen" : "");
   }
   for (size_t i = 0; i < policy.items.size(); ++i) {
     text += item_text(policy.items[i], schedule.items[i]) + "\n";

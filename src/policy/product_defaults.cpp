@@ -85,6 +85,7 @@ void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device&
     for (int rows = 1; rows <= most_rows; ++rows) {
       if (rows * vectors + vectors + left_registers > device.vector_registers) continue;
       if (rows > shape.line) continue;
+      if (shape.transformed && shape.columns % (vectors * policy.lanes) != 0) continue;
       if (vectors > 1 && (vectors - 1) * policy.lanes >= shape.columns) continue;
       ProductPolicy tile = policy;
       tile.rows = rows;
@@ -155,6 +156,18 @@ ProductPolicy default_transformed(const ProductShape& shape, const Device& devic
   const int free = device.vector_registers - policy.vectors - 2;
   policy.rows =
       static_cast<int>(std::min<int64_t>(shape.rows, std::min(kMostRows, free / policy.vectors)));
+  policy.depth = shape.depth;
+  policy.columns = int64_t{policy.vectors} * policy.lanes;
+  policy.columns_first = true;
+  policy.prefetch = !fetches_columns(device);
+  return policy;
+}
+
+ProductPolicy default_halves(const ProductShape& shape, const Device& device) {
+  ProductPolicy policy;
+  policy.lanes = device.vector_bytes / info(shape.dtype).bytes;
+  while (shape.columns % policy.lanes != 0) policy.lanes /= 2;
+  choose_tile(policy, shape, device);
   policy.depth = shape.depth;
   policy.columns = int64_t{policy.vectors} * policy.lanes;
   policy.columns_first = true;

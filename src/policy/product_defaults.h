@@ -22,7 +22,7 @@ struct ProductShape {
   Side left, right;
   DType dtype;
   int64_t left_elements = 0;  // that one outer point reads
-  bool transformed = false;   // Winograd's: columns in blocks of a tile's width, all of the depth
+  bool transformed = false;   // columns in blocks of a tile's width, all of the depth
 };
 
 ProductShape product_shape(const Workload& workload, const Stage& stage, const Contraction& c);
@@ -31,6 +31,9 @@ ProductShape product_shape(const Workload& workload, const Stage& stage, const C
 ProductShape product_shape(const Winograd& w, int side);
 // Of the policy for these, the tile and the prefetch count: blocks of columns are as wide as it.
 ProductPolicy default_transformed(const ProductShape& shape, const Device& device);
+
+// The products of Strassen's algorithm: likewise.
+ProductPolicy default_halves(const ProductShape& shape, const Device& device);
 
 ProductPolicy default_product(const ProductShape& shape, const Device& device);
 

@@ -6,6 +6,7 @@
 #include "policy/fusion.h"
 #include "policy/loop_defaults.h"
 #include "policy/lower.h"
+#include "policy/strassen.h"
 #include "policy/streaming.h"
 
 namespace aoe {
@@ -75,8 +76,13 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
             ProductItem{first, product_shape(*schedule.fates[given].winograd, side), side});
         continue;
       }
+      const Contraction c = *contraction_of(stage);
+      const ProductShape shape = product_shape(schedule.workload, stage, c);
+      const bool may = may_run_by_strassen(schedule.workload, stage, c, shape);
+      schedule.fates[given].strassen_columns = may ? shape.columns : 0;
+      const bool halves = may && structure.of(given).strassen;
       schedule.items.emplace_back(
-          ProductItem{first, product_shape(schedule.workload, stage, *contraction_of(stage))});
+          ProductItem{first, halves ? strassen_shape(shape) : shape, 0, halves});
       continue;
     }
     for (const size_t s : group.stages) {
@@ -103,6 +109,7 @@ Policy default_policy(const Schedule& schedule, const Structure& structure, cons
     } else {
       const auto& product = std::get<ProductItem>(item);
       policy.items.emplace_back(product.winograd != 0 ? default_transformed(product.shape, device)
+                                : product.strassen    ? default_halves(product.shape, device)
                                                       : default_product(product.shape, device));
     }
   }

@@ -15,6 +15,7 @@ struct ProductItem {
   size_t stage = 0;  // of the schedule's workload
   ProductShape shape;
   int winograd = 0;  // the side of its tiles, if it runs by that algorithm
+  bool strassen = false;
 };
 
 // What is decided about as one: a nest, or a contraction.
@@ -33,6 +34,7 @@ struct Schedule {
     bool shared = false;  // its rows, with another stage
     bool product = false;
     std::optional<Winograd> winograd;  // if it can run by that algorithm
+    int64_t strassen_columns = 0;      // of a product that can run by that one; 0: it cannot
     bool windowed = false;             // it has windows with steps, which are copied first
     int64_t window_bytes = 0;  // of a line of results whose windows are copied first; 0: are not
   };

@@ -141,6 +141,10 @@ class Space::Walk {
         sides.insert(sides.end(), kWinogradTiles.begin(), kWinogradTiles.end());
         stage.winograd = decide("winograd", sides, from.winograd);
       }
+      if (fate.strassen_columns > 0 && stage.product && stage.winograd == 0 &&
+          fate.strassen_columns % (2 * space_.device_.vector_bytes / 4) == 0) {
+        stage.strassen = decide("strassen", from.strassen);
+      }
     }
   }
 

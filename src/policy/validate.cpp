@@ -148,7 +148,7 @@ Fault product_fault(const ProductShape& shape, const ProductPolicy& p, const Dev
 // the space of policies has it, where they may rule each other out.
 Fault algorithm_fault(const Structure& structure, const Workload& workload) {
   const auto names_one = [](const StagePolicy& stage) {
-    return stage.winograd != 0 || !stage.copied;
+    return stage.winograd != 0 || stage.strassen || !stage.copied;
   };
   if (std::none_of(structure.stages.begin(), structure.stages.end(), names_one)) {
     return std::nullopt;
@@ -168,6 +168,11 @@ Fault algorithm_fault(const Structure& structure, const Workload& workload) {
     if (stage.winograd != 0 && !applies(s, transforms)) {
       return fmt::format("stage {}: winograd{} is for convolutions of 3 x 3 with channels last", s,
                          stage.winograd);
+    }
+    const auto halves = [](const Schedule::Fate& fate) { return fate.strassen_columns > 0; };
+    if (stage.strassen && !applies(s, halves)) {
+      return fmt::format(
+          "stage {}: strassen is for products with weights, of an even depth and even columns", s);
     }
     const auto is_windowed = [](const Schedule::Fate& fate) { return fate.windowed; };
     if (!stage.copied && !applies(s, is_windowed)) {

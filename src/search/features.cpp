@@ -111,19 +111,21 @@ class Row {
     add("items", static_cast<double>(schedule_.items.size()));
     add("loop points", log_of(loop_points_));
     add("product points", log_of(product_points_));
-    int rows = 0, root = 0, as_loops = 0, direct = 0, winograd = 0;
+    int rows = 0, root = 0, as_loops = 0, direct = 0, winograd = 0, strassen = 0;
     for (const StagePolicy& stage : policy_.structure.stages) {
       rows += stage.place == Place::rows ? 1 : 0;
       root += stage.place == Place::root ? 1 : 0;
       as_loops += stage.product ? 0 : 1;
       direct += stage.copied ? 0 : 1;
       winograd = std::max(winograd, stage.winograd);
+      strassen += stage.strassen ? 1 : 0;
     }
     add("stages kept as rows", rows);
     add("stages in nests of their own", root);
     add("contractions as loops", as_loops);
     add("windows not copied", direct);
     add("winograd", winograd);
+    add("strassen", strassen);
   }
 
   Strides strides(const Loop& loop, int axis) const {

@@ -46,7 +46,9 @@ TuningMode mode_of(const std::string& workload, const std::string& before, const
   const Structure was = parse_policy(before, parsed).structure;
   const Structure is = parse_policy(after, parsed).structure;
   for (size_t s = 0; s < parsed.stages.size(); ++s) {
-    if (was.of(s).product != is.of(s).product || was.of(s).winograd != is.of(s).winograd) {
+    const StagePolicy a = was.of(s);
+    const StagePolicy b = is.of(s);
+    if (a.product != b.product || a.winograd != b.winograd || a.strassen != b.strassen) {
       return TuningMode::impl;
     }
   }

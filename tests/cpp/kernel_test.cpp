@@ -174,6 +174,35 @@ TEST(Loads, ReadVectorsAtPlacesThatAreNotLinear) {
       "in %0 f32[2,7,5,24]\n%1 f32[2,9,15,24] = %0[a, (b / 2) + 3, (c / 3) - 1, d]?0\nout %1\n");
 }
 
+// By an algorithm, on all instruction sets and several threads. The second input is a weight.
+void expect_near_the_reference(const std::string& text, const StagePolicy& by) {
+  const auto workload = std::make_shared<const Workload>(parse_workload(text));
+  std::vector<Tensor> inputs;
+  for (const int id : workload->inputs) {
+    inputs.push_back(filled(workload->values[static_cast<size_t>(id)].type));
+  }
+  std::vector<Tensor> weights(inputs.size());
+  weights[1] = inputs[1];
+  const std::vector<double> expected = Evaluator(workload).run(inputs, 1)[0].to_doubles();
+  double largest = 0;
+  for (const double number : expected) largest = std::max(largest, std::fabs(number));
+  const Structure structure{{by}};
+  const Schedule schedule = schedule_of(*workload, structure);
+  ASSERT_EQ(schedule.items.size(), 1) << text;
+  ASSERT_TRUE(std::get<ProductItem>(schedule.items[0]).shape.transformed) << text;
+  for (const Device& device : host_devices()) {
+    const Kernel kernel(workload, default_policy(schedule, structure, device), device, weights);
+    for (const int threads : {1, 3}) {
+      const std::vector<double> found = kernel.run(inputs, threads)[0].to_doubles();
+      for (size_t e = 0; e < expected.size(); ++e) {
+        ASSERT_NEAR(found[e], expected[e], 1e-5 * largest)
+            << text << name(device.instruction_sets.back()) << ", " << threads
+            << " threads, element " << e;
+      }
+    }
+  }
+}
+
 // Sizes that tiles divide and such that they do not, several images, no surroundings, and what
 // follows the sums.
 struct Convolution {
@@ -193,33 +222,50 @@ TEST(Winograd, ComputesWhatTheReferenceDoes) {
         "(c + t) - {7}, r]?0 * %1[d, r, s, t] -> max(($0 + %2[d]) + %3[{8}, b, c, d], 0)\nout %4\n",
         c.images, c.height, c.width, c.channels, c.filters, c.height + 2 * c.padding - 2,
         c.width + 2 * c.padding - 2, c.padding, "a");
-    const auto workload = std::make_shared<const Workload>(parse_workload(text));
-    std::vector<Tensor> inputs;
-    for (const int id : workload->inputs) {
-      inputs.push_back(filled(workload->values[static_cast<size_t>(id)].type));
-    }
-    const std::vector<Tensor> weights{{}, inputs[1], {}, {}};
-    const std::vector<double> expected = Evaluator(workload).run(inputs, 1)[0].to_doubles();
-    double largest = 0;
-    for (const double number : expected) largest = std::max(largest, std::fabs(number));
-    for (const Device& device : host_devices()) {
-      for (const int side : kWinogradTiles) {
-        Structure structure;
-        structure.stages.resize(1);
-        structure.stages[0].winograd = side;
-        const Schedule schedule = schedule_of(*workload, structure);
-        const Policy policy = default_policy(schedule, structure, device);
-        EXPECT_EQ(schedule.items.size(), 1);
-        const Kernel kernel(workload, policy, device, weights);
-        for (const int threads : {1, 3}) {
-          const std::vector<double> found = kernel.run(inputs, threads)[0].to_doubles();
-          for (size_t e = 0; e < expected.size(); ++e) {
-            ASSERT_NEAR(found[e], expected[e], 1e-5 * largest)
-                << text << name(device.instruction_sets.back()) << ", tiles of " << side << ", "
-                << threads << " threads, element " << e;
-          }
-        }
-      }
+    for (const int side : kWinogradTiles) expect_near_the_reference(text, {.winograd = side});
+  }
+}
+
+// An even and an odd number of rows, one pair, tiles that divide them and such that do not, several
+// blocks of rows of which the last has a row alone, rows a page apart.
+TEST(Strassen, ComputesWhatTheReferenceDoes) {
+  for (const auto& [rows, depth, columns] : std::vector<std::array<int64_t, 3>>{{64, 96, 64},
+                                                                                {37, 34, 96},
+                                                                                {2, 512, 32},
+                                                                                {3, 300, 32},
+                                                                                {513, 8, 32},
+                                                                                {257, 10, 160},
+                                                                                {13, 2048, 32}}) {
+    expect_near_the_reference(
+        fmt::format(
+            "in %0 f32[{0},{1}]\nweight %1 f32[{1},{2}]\nin %2 f32[{2}]\nin %3 "
+            "f32[{0},{2}]\nin %4 f32[{0}]\nin %5 f32[]\n%6 f32[{0},{2}] = sum(r:{1}) %0[a, r] * "
+            "%1[r, b] -> max((($0 + %2[b]) + %3[a, b]) * %4[a], %5[])\nout %6\n",
+            rows, depth, columns),
+        {.strassen = true});
+  }
+}
+
+// An infinite number reaches the row beside its own, and no other.
+TEST(Strassen, MixesNoMoreThanTwoRows) {
+  const auto workload = std::make_shared<const Workload>(parse_workload(
+      "in %0 f32[12,64]\nweight %1 f32[64,64]\n%2 f32[12,64] = sum(r:64) %0[a, r] * %1[r, b]\nout "
+      "%2\n"));
+  std::vector<Tensor> inputs;
+  for (const int id : workload->inputs) {
+    inputs.push_back(filled(workload->values[static_cast<size_t>(id)].type));
+  }
+  inputs[0].data<float>()[5 * 64] = INFINITY;
+  const Structure structure{{{.strassen = true}}};
+  const Device device = host_devices().back();
+  const Policy policy = default_policy(schedule_of(*workload, structure), structure, device);
+  const std::vector<double> found =
+      Kernel(workload, policy, device, {{}, inputs[1]}).run(inputs, 1)[0].to_doubles();
+  for (size_t e = 0; e < found.size(); ++e) {
+    if (e / 64 != 4 && e / 64 != 5) {
+      EXPECT_TRUE(std::isfinite(found[e])) << e;
+    } else if (e / 64 == 5) {
+      EXPECT_FALSE(std::isfinite(found[e])) << e;
     }
   }
 }

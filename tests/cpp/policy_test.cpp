@@ -58,8 +58,7 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
            {kProduct, "product block=1x1", "column 9: 'tile=' is expected, not 'block'"},
            {kProduct, "stage 7 root", "stage 7; the workload has 1, counted from 0"},
            {kProduct, "stage 0 moon",
-            "'rows', 'root', 'loops', 'direct', 'winograd2' or 'winograd4' is expected, not "
-            "'moon'"},
+            "'direct', 'winograd2', 'winograd4' or 'strassen' is expected, not 'moon'"},
            {kProduct, "stage 0 loops; loops outer=0 [q:4]", "one of them, 'stream' or ']'"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4 a:4]", "one vector axis only"},
            {kProduct, "product tile=4x2x4 block=64x80 first=last",
@@ -85,6 +84,8 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
             "stage 0: winograd4 is for convolutions of 3 x 3 with channels last"},
            {kProduct, "stage 0 winograd2; product tile=4x2x4 block=64x80 first=rows",
             "stage 0: winograd2 is for convolutions"},
+           {kSoftmax, "stage 0 strassen; loops outer=1 [r:4] [r:4] [b:4]",
+            "stage 0: strassen is for products with weights"},
            {kSoftmax, "stage 2 direct; loops outer=1 [r:4] [r:4] [b:4]",
             "stage 2: direct is for windows with steps"},
        }) {

@@ -33,6 +33,7 @@ class Maker {
   RandomWorkload make() {
     if (below(8) == 0) return operator_call();
     if (below(64) == 0) return filtered();
+    if (below(64) == 0) return weighted();
     current_ = begin();
     const int count = 1 + below(4);
     for (int i = 0; i < count; ++i) step();
@@ -525,12 +526,38 @@ class Maker {
         "-> "
         "max({}, 0)\nout %{}\n",
         value, text(made), in, top, left, result, value);
-    RandomWorkload made_of{std::make_shared<const Workload>(parse_workload(lines)), {}, {1e-4}};
-    for (const int input : made_of.workload->inputs) {
-      made_of.inputs.push_back(
-          contents(made_of.workload->values[static_cast<size_t>(input)].type, {-2, 2}));
+    return with_contents(lines);
+  }
+
+  // A product with weights that Strassen's algorithm can do, with what follows it.
+  RandomWorkload weighted() {
+    const int64_t rows = 2 + below(any<int>({12, 80, 600}));
+    const int64_t depth = 2 * extent();
+    const int64_t columns = any<int64_t>({16, 32, 48, 64, 96, 128, 160});
+    std::string lines = fmt::format("in %0 f32[{},{}]\nweight %1 f32[{},{}]\nweight %2 f32[{}]\n",
+                                    rows, depth, depth, columns, columns);
+    std::string result = "$0 + %2[b]";
+    const int others = below(5);
+    for (int i = 0; i < others; ++i) {
+      const bool whole = coin();
+      lines += whole ? fmt::format("in %{} f32[{},{}]\n", 3 + i, rows, columns)
+                     : fmt::format("in %{} f32[{}]\n", 3 + i, rows);
+      result =
+          fmt::format("({}) {} %{}[a{}]", result, coin() ? "+" : "-", 3 + i, whole ? ", b" : "");
     }
-    return made_of;
+    lines +=
+        fmt::format("%{0} f32[{1},{2}] = sum(r:{3}) %0[a, r] * %1[r, b] -> max({4}, 0)\nout %{0}\n",
+                    3 + others, rows, columns, depth, result);
+    return with_contents(lines);
+  }
+
+  RandomWorkload with_contents(const std::string& lines) {
+    RandomWorkload made{std::make_shared<const Workload>(parse_workload(lines)), {}, {1e-4}};
+    for (const int input : made.workload->inputs) {
+      made.inputs.push_back(
+          contents(made.workload->values[static_cast<size_t>(input)].type, {-2, 2}));
+    }
+    return made;
   }
 
   RandomWorkload finished(Workload workload, std::vector<double> tolerances) {

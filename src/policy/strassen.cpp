@@ -1,0 +1,61 @@
+#include "policy/strassen.h"
+
+#include "policy/loop_defaults.h"
+#include "policy/lower.h"
+#include "policy/schedule.h"
+
+namespace aoe {
+bool may_run_by_strassen(const Workload& workload, const Stage& stage, const Contraction& c,
+                         const ProductShape& shape) {
+  if (shape.outer != 1 || shape.left != Side::direct || shape.right != Side::fixed) return false;
+  if (shape.rows < 2 || shape.columns % 2 != 0 || shape.depth % 2 != 0) return false;
+  if (shape.dtype != DType::f32 || c.left.dtype() != DType::f32) return false;
+  const auto left = matrix_load(workload, stage, c, c.left);
+  return left && left->depth_stride == 1;
+}
+
+ProductShape strassen_shape(const ProductShape& shape) {
+  ProductShape half = shape;
+  half.rows = half.line = ceil_div(shape.rows, 2);
+  half.columns = shape.columns / 2;
+  half.depth = shape.depth / 2;
+  half.column_step = half.depth_step = 1;
+  half.left_elements = half.rows * half.depth;
+  half.transformed = true;
+  return half;
+}
+
+Nest strassen_sums(const Workload& workload, const MatrixLoad& left, const ProductShape& shape,
+                   bool alone, int64_t pitch, int64_t step, const Device& device) {
+  const int64_t upper = ceil_div(shape.rows, 2);
+  Nest nest;
+  nest.outer = {upper};
+  nest.buffers = {{DType::f32, workload.values[static_cast<size_t>(left.value)].type.shape,
+                   workload.storage(left.value), false},
+                  {DType::f32, {kStrassenSums * step}, -1, false}};
+  Loop loop;
+  loop.extents = {upper, shape.depth / 2};
+  loop.out_rank = 2;
+  const auto quarter = [&](int64_t row, int64_t depth) {
+    const Expr at = Expr::axis(0) * (2 * left.row_stride) + Expr::axis(1) +
+                    (left.base + row * left.row_stride + depth * shape.depth / 2);
+    return Expr::linear_load(0, DType::f32, at);
+  };
+  const Expr a11 = quarter(0, 0);
+  const Expr a12 = quarter(0, 1);
+  const Expr none = Expr::constant(DType::f32, 0);
+  const Expr a21 = alone ? none : quarter(1, 0);
+  const Expr a22 = alone ? none : quarter(1, 1);
+  if (alone) loop.results = {a11, none, a11 + a12, none, a12};
+  else loop.results = {a11 + a22, a21 + a22, a11 + a12, a21 - a11, a12 - a22};
+  const Expr place = Expr::axis(0) * pitch + Expr::axis(1);
+  for (int64_t s = 0; s < kStrassenSums; ++s) loop.stores.push_back({1, place + s * step});
+  size_t kept = ~size_t{0};
+  nest.loops = {lower_loop(nest.buffers, std::move(loop), nest.outer.size(), kept)};
+  NestPolicy policy = choose_loops(nest, device);
+  // They are read at once.
+  policy.loops[0].streaming = false;
+  return decided(std::move(nest), policy);
+}
+
+}  // namespace aoe
