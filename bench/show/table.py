@@ -114,7 +114,7 @@ def _suite(
     """With `shares`, also how much of what the machine can do at best each row of ours reaches."""
     present = [key for key in names if any(key in row["measured"] for row in rows)]
     heads = ["case", *(names[key] for key in present), FASTER, "A/A", "error of aoe", "of peers"]
-    heads += ["aoe of roofline"] if shares else []
+    heads += ["aoe of roofline (at best)"] if shares else []
     with_tuning = any("tuned" in row for row in rows)
     heads += ["tuning"] if with_tuning else []
     body = []
@@ -140,8 +140,10 @@ def _suite(
 
 def _share(row: dict[str, Any]) -> str:
     ours = row["measured"].get(OURS, {"status": "missing"})
-    share = words.roofline_share(row, ours) if ours["status"] == "ok" else None
-    return MISSING if share is None else f"{share:.0%}"
+    if ours["status"] != "ok":
+        return MISSING
+    shares = [words.roofline_share(row, ours, time) for time in ("median_ms", "min_ms")]
+    return MISSING if None in shares else f"{shares[0]:.0%} ({shares[1]:.0%})"
 
 
 def _summary(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:

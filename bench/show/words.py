@@ -29,14 +29,15 @@ NOISE_TEXT = "A/A: the time of a second process of one participant / that of the
 ERROR_TEXT = "An error (err) is against double precision, as a part of the largest output."
 
 
-def roofline_share(row: dict, entry: dict) -> float | None:
+def roofline_share(row: dict, entry: dict, time: str = "median_ms") -> float | None:
     """Achieved / attainable, where attainable = min(peak, intensity * bandwidth).
 
-    That quotient is the larger of the shares of peak and of bandwidth."""
+    That quotient is the larger of the shares of peak and of bandwidth. Both of these are the best
+    of several runs: beside the median, the share by the least time is of the same kind."""
     peak = row["peak"]
     pairs = ((row["flops"], peak["gflops"]), (row["bytes"], peak["gbps"]))
     shares = [
-        amount / (entry["median_ms"] * 1e6) / limit for amount, limit in pairs if amount and limit
+        amount / (entry[time] * 1e6) / limit for amount, limit in pairs if amount and limit
     ]
     return max(shares, default=None)
 

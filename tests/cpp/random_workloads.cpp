@@ -534,28 +534,23 @@ class Maker {
     const int64_t rows = 2 + below(any<int>({12, 80, 600}));
     const int64_t depth = 2 * extent();
     const int64_t columns = any<int64_t>({16, 32, 48, 64, 96, 128, 160});
-    std::string lines = fmt::format("in %0 f32[{},{}]\nweight %1 f32[{},{}]\nweight %2 f32[{}]\n",
-                                    rows, depth, depth, columns, columns);
-    std::string result = "$0 + %2[b]";
+    std::string lines = fmt::format("in %0 f32[{0},{1}]\nweight %1 f32[{1},{2}]\nin %2 f32[{0}]\n",
+                                    rows, depth, columns);
+    std::string result = "$0 + %2[a]";
     const int others = below(5);
     for (int i = 0; i < others; ++i) {
-      const bool whole = coin();
-      lines += whole ? fmt::format("in %{} f32[{},{}]\n", 3 + i, rows, columns)
-                     : fmt::format("in %{} f32[{}]\n", 3 + i, rows);
-      result =
-          fmt::format("({}) {} %{}[a{}]", result, coin() ? "+" : "-", 3 + i, whole ? ", b" : "");
+      lines += fmt::format("in %{} f32[{},{}]\n", 3 + i, rows, columns);
+      result = fmt::format("({}) {} %{}[a, b]", result, coin() ? "+" : "-", 3 + i);
     }
-    lines +=
-        fmt::format("%{0} f32[{1},{2}] = sum(r:{3}) %0[a, r] * %1[r, b] -> max({4}, 0)\nout %{0}\n",
-                    3 + others, rows, columns, depth, result);
+    lines += fmt::format("%{0} f32[{1},{2}] = sum(r:{3}) %0[a, r] * %1[r, b] -> {4}\nout %{0}\n",
+                         3 + others, rows, columns, depth, result);
     return with_contents(lines);
   }
 
   RandomWorkload with_contents(const std::string& lines) {
     RandomWorkload made{std::make_shared<const Workload>(parse_workload(lines)), {}, {1e-4}};
-    for (const int input : made.workload->inputs) {
-      made.inputs.push_back(
-          contents(made.workload->values[static_cast<size_t>(input)].type, {-2, 2}));
+    for (const int id : made.workload->inputs) {
+      made.inputs.push_back(contents(made.workload->values[static_cast<size_t>(id)].type, {-2, 2}));
     }
     return made;
   }

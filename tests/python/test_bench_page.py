@@ -249,8 +249,11 @@ def test_a_tuner_s_result_is_the_one_measured_beside_the_others():
     ],
 )
 def test_share_of_the_roofline(flops, size, ms, share):
-    found = roofline_share({"flops": flops, "bytes": size, "peak": PEAK}, {"median_ms": ms})
+    row, entry = {"flops": flops, "bytes": size, "peak": PEAK}, {"median_ms": ms, "min_ms": ms / 2}
+    found = roofline_share(row, entry)
     assert found == (None if share is None else pytest.approx(share))
+    best = roofline_share(row, entry, "min_ms")
+    assert best == (None if share is None else pytest.approx(2 * share))
 
 
 def test_quality_only_improves():
