@@ -36,9 +36,7 @@ def roofline_share(row: dict, entry: dict, time: str = "median_ms") -> float | N
     of several runs: beside the median, the share by the least time is of the same kind."""
     peak = row["peak"]
     pairs = ((row["flops"], peak["gflops"]), (row["bytes"], peak["gbps"]))
-    shares = [
-        amount / (entry[time] * 1e6) / limit for amount, limit in pairs if amount and limit
-    ]
+    shares = [amount / (entry[time] * 1e6) / limit for amount, limit in pairs if amount and limit]
     return max(shares, default=None)
 
 
