@@ -13,10 +13,9 @@
 #include "codegen/product_operands.h"
 #include "codegen/row_tiles.h"
 #include "codegen/tile.h"
-#include "expr/rewrite.h"
 #include "policy/contraction.h"
 #include "policy/loop_defaults.h"
-#include "policy/lower.h"
+#include "policy/packing.h"
 #include "policy/product_sharing.h"
 #include "policy/schedule.h"
 
@@ -72,7 +71,7 @@ class ProductStep : public Kernel::Step {
 
   int64_t work_bytes() const override {
     const int64_t sums = tile_.split ? shape_.rows * policy_.columns * bytes_ : 0;
-    return table_bytes() + aligned_work(packed_bytes() + sums);
+    return table_bytes() + packed_bytes() + aligned_work(packing_.row_bytes()) + aligned_work(sums);
   }
 
   std::vector<Part> parts() const override {
@@ -201,55 +200,17 @@ class ProductStep : public Kernel::Step {
     }
   }
 
-  // A nest that copies a block of the right side: for each depth a row of columns.
   void make_packing() {
     pitch_ = ceil_div(policy_.columns, policy_.lanes) * policy_.lanes;
     constexpr int64_t kPage = 4096;
     // Rows a page apart would all want the same places of the first-level cache.
     if (pitch_ * bytes_ % kPage == 0) pitch_ += policy_.lanes;
-    Loop loop;
-    std::vector<Expr> to(extents_.size(), Expr::integer(DType::i64, 0));
-    const auto add = [&](size_t axis) {
-      to[axis] = Expr::axis(static_cast<int64_t>(loop.extents.size()));
-      loop.extents.push_back(extents_[axis]);
-    };
-    for (const size_t axis : c_.outer) add(axis);
-    for (const size_t axis : c_.depth) add(axis);
-    const size_t outer = c_.outer.size() + 1;
-    const size_t ranged = loop.extents.size();
-    for (const size_t axis : c_.columns) add(axis);
-    loop.out_rank = loop.extents.size();
-    loop.results = {rewrite(with_axes(c_.right, to), [&](const Expr& e) -> Expr {
-      if (e->op != ExprOp::load) return {};
-      const int value = static_cast<int>(e->id);
-      packing_.buffers.push_back({e.dtype(),
-                                  workload_.values[static_cast<size_t>(value)].type.shape,
-                                  workload_.storage(value), false});
-      const Expr outside = has_outside(e) ? e->operands.back() : Expr{};
-      return Expr::load(static_cast<int64_t>(packing_.buffers.size()) - 1, e.dtype(), index_of(e),
-                        outside);
-    })};
-    Expr offset = Expr::integer(DType::i64, 0);
-    int64_t step = 1;
-    for (size_t i = c_.columns.size(); i-- > 0; step *= extents_[c_.columns[i]]) {
-      offset = offset + to[c_.columns[i]] * step;
-    }
-    step = pitch_;
-    for (size_t i = c_.depth.size(); i-- > 0; step *= extents_[c_.depth[i]]) {
-      offset = offset + to[c_.depth[i]] * step;
-    }
-    const int packed = static_cast<int>(packing_.buffers.size());
-    packing_.buffers.push_back({shape_.dtype, {shape_.depth * pitch_}, -1, false});
-    loop.stores = {{packed, offset}};
-    size_t kept = ranged;
-    loop = lower_loop(packing_.buffers, std::move(loop), outer, kept);
-    packing_.outer.assign(loop.extents.begin(), loop.extents.begin() + static_cast<int64_t>(outer));
-    packing_.ranged_axis = static_cast<int>(kept);
-    packing_.loops = {std::move(loop)};
-    NestPolicy loops = choose_loops(packing_, device_);
+    Packing packing = packing_of(workload_, stage_, c_, pitch_);
+    packs_by_rows_ = packing.by_rows;
+    NestPolicy loops = choose_loops(packing.nest, device_);
     // What is packed is read at once.
     for (LoopPolicy& policy : loops.loops) policy.streaming = false;
-    packing_ = decided(std::move(packing_), loops);
+    packing_ = decided(std::move(packing.nest), loops);
     packing_code_ = compile(to_string(packing_), device_,
                             [&](llvm::Module& module) { emit_nest(module, packing_, device_); });
   }
@@ -345,7 +306,8 @@ class ProductStep : public Kernel::Step {
   // --- while it runs ----------------------------------------------------------------------------
 
   int64_t packed_bytes() const {
-    return shape_.right == Side::packed ? (policy_.depth * pitch_ + kSlack) * bytes_ : 0;
+    return shape_.right == Side::packed ? aligned_work((policy_.depth * pitch_ + kSlack) * bytes_)
+                                        : 0;
   }
   int64_t table_bytes() const {
     return aligned_work(static_cast<int64_t>(packing_.buffers.size() * sizeof(void*)));
@@ -380,11 +342,21 @@ class ProductStep : public Kernel::Step {
                              : run.values[static_cast<size_t>(value)];
     }
     const int64_t windows = shape_.depth / shape_.depth_step;
-    const int64_t range[] = {outer * windows + depth / shape_.depth_step,
-                             outer * windows + (depth + depth_count) / shape_.depth_step,
-                             column / shape_.column_step,
-                             (column + column_count) / shape_.column_step};
-    packing_code_->as<NestFunction>()(buffers, range, nullptr);
+    const int64_t first = outer * windows + depth / shape_.depth_step;
+    const int64_t last = first + depth_count / shape_.depth_step;
+    const int64_t from = column / shape_.column_step;
+    const int64_t to = (column + column_count) / shape_.column_step;
+    auto* const pack = packing_code_->as<NestFunction>();
+    if (!packs_by_rows_) {
+      const int64_t range[] = {first, last, from, to};
+      pack(buffers, range, nullptr);
+      return;
+    }
+    const int64_t strips = shape_.columns / shape_.column_step;
+    for (int64_t window = first; window < last; ++window) {
+      const int64_t range[] = {window * strips + from, window * strips + to};
+      pack(buffers, range, packed + packed_bytes());
+    }
   }
 
   // What a tile of columns from `first` on fetches for later. `next` is the next matrix.
@@ -409,9 +381,9 @@ class ProductStep : public Kernel::Step {
 
   void run_block(const StepRun& run, int64_t outer, int64_t column, int64_t columns, RowRange rows,
                  std::byte* work) const {
-    // A thread's memory: the list of what is packed, the packed block, sums.
+    // A thread's memory: the list of what is packed, the packed block, rows it is made of, sums.
     std::byte* const packed = work + table_bytes();
-    std::byte* const sums = packed + packed_bytes();
+    std::byte* const sums = packed + packed_bytes() + aligned_work(packing_.row_bytes());
     TileCall call{};
     call.left_depth = left_depth_;
     call.left_row = left_row_;
@@ -547,6 +519,7 @@ class ProductStep : public Kernel::Step {
 
   int64_t pitch_ = 0;
   Nest packing_;
+  bool packs_by_rows_ = false;
   std::shared_ptr<const Code> packing_code_;
   std::vector<PlacedTile> placed_;
   Tile tile_;

@@ -6,6 +6,7 @@
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
+#include "policy/packing.h"
 
 namespace aoe {
 namespace {
@@ -262,7 +263,7 @@ class Preparation {
 
     Expr left = c->left;
     Expr side = c->right;
-    if (!right_fixed && !right_direct) side = padded(stage, side);
+    if (!right_fixed && !right_direct && !packs_by_rows(w, stage, *c)) side = padded(stage, side);
     const auto plain = matrix_load(w, stage, *c, left);
     if (!left_fixed && !plain) {
       const auto there = right_fixed ? in_pieces(stage, *c, left) : std::nullopt;

@@ -6,6 +6,7 @@
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
+#include "policy/packing.h"
 #include "policy/schedule.h"
 
 namespace aoe {
@@ -213,6 +214,7 @@ double packing_cycles(const Schedule& schedule, const ProductItem& item, const D
   constexpr double kCopied = 3;   // a load, a store, a turn
   constexpr double kParted = 2;   // for each vector more of which a part is kept
   constexpr double kElement = 2;  // one by one
+  if (packs_by_rows(schedule.workload, stage, c)) return elements * (kCopied + kParted) / lanes;
   const auto walk = walk_of(schedule.workload, stage, c, c.right);
   if (!walk || walk->columns.empty() || walk->columns.back().extent < lanes / 2) {
     return elements * kElement;

@@ -120,6 +120,17 @@ Fault product_fault(const ProductShape& shape, const ProductPolicy& p, const Dev
     return fmt::format("a tile of {} x {} vectors does not fit into {} registers", p.rows,
                        p.vectors, device.vector_registers);
   }
+  if (shape.transformed) {
+    const int64_t width = int64_t{p.vectors} * p.lanes;
+    if (shape.columns % width != 0 || p.columns != width || p.depth != shape.depth) {
+      return fmt::format(
+          "blocks of {} columns, {} deep; as wide as a tile, which must divide {} columns, and {} "
+          "deep is expected",
+          p.columns, p.depth, shape.columns, shape.depth);
+    }
+    if (!p.columns_first || p.streaming) return "first=columns without stream is expected";
+    return std::nullopt;
+  }
   const auto is_block = [](int64_t block, int64_t unit, int64_t all) {
     return block == all || (block > 0 && block < all && block % unit == 0);
   };
@@ -131,14 +142,6 @@ Fault product_fault(const ProductShape& shape, const ProductPolicy& p, const Dev
   if (!is_block(p.columns, unit, shape.columns)) {
     return fmt::format("blocks of {} columns; {}, or a multiple of {} below it, is expected",
                        p.columns, shape.columns, unit);
-  }
-  const int64_t width = int64_t{p.vectors} * p.lanes;
-  if (shape.transformed &&
-      (shape.columns % width != 0 || p.columns != width || p.depth != shape.depth)) {
-    return fmt::format(
-        "blocks of {} columns, {} deep; as wide as a tile, which must divide {} columns, and {} "
-        "deep is expected",
-        p.columns, p.depth, shape.columns, shape.depth);
   }
   if (p.prefetch && shape.right == Side::packed) return "what is packed cannot be prefetched";
   return std::nullopt;
@@ -172,7 +175,10 @@ Fault algorithm_fault(const Structure& structure, const Workload& workload) {
     const auto halves = [](const Schedule::Fate& fate) { return fate.strassen_columns > 0; };
     if (stage.strassen && !applies(s, halves)) {
       return fmt::format(
-          "stage {}: strassen is for products with weights, of an even depth and even columns", s);
+          "stage {}: strassen is for products of f32 with one matrix of weights, of an even depth "
+          "and "
+          "even columns",
+          s);
     }
     const auto is_windowed = [](const Schedule::Fate& fate) { return fate.windowed; };
     if (!stage.copied && !applies(s, is_windowed)) {

@@ -54,6 +54,30 @@ class WindowLowering {
     // What comes next may be an axis of one position: no more than the others.
     while (outer_ + 1 < loop_.out_rank && loop_.extents[outer_] == 1) ++outer_;
     if (cut_into_strips(loads)) loads = window_loads();
+    return with_rows(loads);
+  }
+
+  std::optional<Nest> lower_strips(size_t strip) {
+    const std::vector<Expr> loads = window_loads();
+    if (loads.empty() || element_count(loop_.extents) == 0) return std::nullopt;
+    bool others = false;
+    for_each_node(loop_.results[0], [&](const Expr& e) {
+      const auto same = [&](const Expr& load) { return &*load == &*e; };
+      const bool leaves = e->op == ExprOp::load && has_outside(e);
+      others = others || (leaves && std::none_of(loads.begin(), loads.end(), same));
+    });
+    if (others) return std::nullopt;
+    aligned_ = strip;
+    for (const Expr& load : loads) {
+      if (aligned_axes(load) != strip) return std::nullopt;
+    }
+    strip_ = strip;
+    outer_ = strip + 1;
+    return with_rows(loads);
+  }
+
+ private:
+  std::optional<Nest> with_rows(const std::vector<Expr>& loads) {
     nest_.outer.assign(loop_.extents.begin(), loop_.extents.begin() + static_cast<int64_t>(outer_));
     std::vector<std::pair<Expr, Expr>> replaced;
     for (const Expr& load : loads) {
@@ -61,20 +85,19 @@ class WindowLowering {
       if (!row) return std::nullopt;
       replaced.emplace_back(load, *row);
     }
-    Loop reduction = loop_;
-    for (Expr& element : reduction.elements) {
-      element = rewrite(element, [&](const Expr& e) -> Expr {
+    Loop plain = loop_;
+    for (Expr& expr : plain.reducer ? plain.elements : plain.results) {
+      expr = rewrite(expr, [&](const Expr& e) -> Expr {
         for (const auto& [from, to] : replaced) {
           if (&*from == &*e) return to;
         }
         return {};
       });
     }
-    add(std::move(reduction));
+    add(std::move(plain));
     return std::move(nest_);
   }
 
- private:
   // Where all that the windows of an outer point see is more than the first-level cache holds, they
   // are taken in strips.
   bool cut_into_strips(const std::vector<Expr>& loads) {
@@ -124,7 +147,7 @@ class WindowLowering {
 
   std::vector<Expr> window_loads() const {
     std::vector<Expr> loads;
-    for (const Expr& element : loop_.elements) {
+    for (const Expr& element : loop_.reducer ? loop_.elements : loop_.results) {
       for_each_node(element, [&](const Expr& e) {
         if (e->op != ExprOp::load || e->rank < 2) return;
         const int64_t step = step_of(e);
@@ -267,6 +290,11 @@ class WindowLowering {
 
 std::optional<Nest> windowed(const std::vector<NestBuffer>& buffers, const Loop& loop) {
   return WindowLowering(buffers, loop).lower();
+}
+
+std::optional<Nest> windowed_strips(const std::vector<NestBuffer>& buffers, const Loop& loop,
+                                    size_t strip) {
+  return WindowLowering(buffers, loop).lower_strips(strip);
 }
 
 }  // namespace aoe

@@ -12,4 +12,10 @@ namespace aoe {
 // such reduction, or the row would be too large. The loop's loads index the shapes of `buffers`.
 std::optional<Nest> windowed(const std::vector<NestBuffer>& buffers, const Loop& loop);
 
+// The same for a loop that reduces nothing, and for one point of the axis `strip` at a time, before
+// which stand the leading dimensions of what is loaded. Nothing if a load that may leave its buffer
+// is no such window.
+std::optional<Nest> windowed_strips(const std::vector<NestBuffer>& buffers, const Loop& loop,
+                                    size_t strip);
+
 }  // namespace aoe

@@ -174,6 +174,33 @@ TEST(Loads, ReadVectorsAtPlacesThatAreNotLinear) {
       "in %0 f32[2,7,5,24]\n%1 f32[2,9,15,24] = %0[a, (b / 2) + 3, (c / 3) - 1, d]?0\nout %1\n");
 }
 
+// Windows with steps that reach outside are surrounded while they are packed, row by row: in one
+// block or several, of one image or more, with every step, and where the last windows reach beyond
+// their image or do not reach its end.
+TEST(Packing, SurroundsWindowsWithSteps) {
+  struct {
+    int64_t images, channels, height, width, side, step, padding;
+  } const sizes[] = {{1, 3, 31, 40, 7, 2, 3},
+                     {3, 3, 20, 33, 3, 2, 1},
+                     {2, 5, 23, 26, 5, 3, 2},
+                     {1, 4, 17, 50, 3, 4, 2}};
+  for (const auto& [n, c, h, w, side, step, padding] : sizes) {
+    const int64_t rows = (h + 2 * padding - side) / step + 1;
+    const int64_t columns = (w + 2 * padding - side) / step + 1;
+    const std::string text = fmt::format(
+        "in %0 f32[{0},{1},{2},{3}]\nweight %1 f32[24,{1},{4},{4}]\n%2 f32[{0},24,{7},{8}] = "
+        "sum(r:{1},s:{4},t:{4}) %0[{9}, r, ((c * {5}) + s) - {6}, ((d * {5}) + t) - {6}]?0 * %1[b, "
+        "r, s, t]\nout %2\n",
+        n, c, h, w, side, step, padding, rows, columns, n == 1 ? "0" : "a");
+    const Schedule schedule = schedule_of(parse_workload(text), {});
+    ASSERT_EQ(schedule.items.size(), 1) << text;
+    expect_as_the_reference(text.c_str());
+    expect_as_the_reference(
+        text.c_str(),
+        fmt::format("product tile=4x2x4 block={}x{} first=columns", side * side, 2 * columns));
+  }
+}
+
 // By an algorithm, on all instruction sets and several threads. The second input is a weight.
 void expect_near_the_reference(const std::string& text, const StagePolicy& by) {
   const auto workload = std::make_shared<const Workload>(parse_workload(text));

@@ -85,7 +85,11 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
            {kProduct, "stage 0 winograd2; product tile=4x2x4 block=64x80 first=rows",
             "stage 0: winograd2 is for convolutions"},
            {kSoftmax, "stage 0 strassen; loops outer=1 [r:4] [r:4] [b:4]",
-            "stage 0: strassen is for products with weights"},
+            "stage 0: strassen is for products of f32 with one matrix of weights"},
+           {kProduct, "stage 0 strassen; product tile=4x2x4 block=64x80 first=rows",
+            "which must divide 40 columns, and 32 deep is expected"},
+           {kProduct, "stage 0 strassen; product tile=4x2x4 block=32x8 first=rows",
+            "first=columns without stream is expected"},
            {kSoftmax, "stage 2 direct; loops outer=1 [r:4] [r:4] [b:4]",
             "stage 2: direct is for windows with steps"},
        }) {

@@ -39,7 +39,8 @@ void stream_some(Policy& policy, const Space& space, Random& random) {
   const Schedule& schedule = space.schedule(policy.structure);
   for (size_t i = 0; i < policy.items.size(); ++i) {
     if (auto* product = std::get_if<ProductPolicy>(&policy.items[i])) {
-      product->streaming = random() % 4 == 0;
+      product->streaming =
+          random() % 4 == 0 && !std::get<ProductItem>(schedule.items[i]).shape.transformed;
       continue;
     }
     const Nest& nest = std::get<Nest>(schedule.items[i]);

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "policy/contraction.h"
+#include "policy/nest.h"
+
+namespace aoe {
+
+// A nest that copies a block of a contraction's right side: for each depth a row of columns,
+// `pitch` elements apart, into the buffer without a value. It counts from the beginning of the
+// whole.
+struct Packing {
+  Nest nest;
+  // Its outer points are those of the contraction, times windows (the first axis of the depth), and
+  // so that it has all it sees of one of them at hand, times the first axis of the columns. Else
+  // that one is given as a range.
+  bool by_rows = false;
+};
+Packing packing_of(const Workload& workload, const Stage& stage, const Contraction& c,
+                   int64_t pitch);
+
+// Whether what reaches beyond its tensor need not be surrounded first, as the packing does so.
+bool packs_by_rows(const Workload& workload, const Stage& stage, const Contraction& c);
+
+}  // namespace aoe
