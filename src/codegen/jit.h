@@ -22,7 +22,8 @@ class Code {
     return reinterpret_cast<Function*>(loaded_.entry);
   }
   size_t bytes() const { return bytes_; }
-  // Instructions inside loops that store a vector register to the stack or bring one back.
+  // Instructions inside innermost loops that store a vector register to the stack or bring one
+  // back.
   int spills() const { return spills_; }
   // What making it took in this process; 0 if it came from a cache on disk.
   double compile_ms() const { return compile_ms_; }

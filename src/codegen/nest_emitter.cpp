@@ -81,4 +81,10 @@ void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
   ir.CreateRet(failed);
 }
 
+CompiledNest compiled(Nest nest, const Device& device) {
+  auto code = compile(to_string(nest), device,
+                      [&](llvm::Module& module) { emit_nest(module, nest, device); });
+  return {std::move(nest), std::move(code)};
+}
+
 }  // namespace aoe

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "codegen/jit.h"
 #include "device/device.h"
 #include "policy/nest.h"
 
@@ -15,5 +16,12 @@ namespace aoe {
 using NestFunction = int(void* const* buffers, const int64_t* range, void* rows);
 
 void emit_nest(llvm::Module& module, const Nest& nest, const Device& device);
+
+// With its code.
+struct CompiledNest {
+  Nest nest;
+  std::shared_ptr<const Code> code;
+};
+CompiledNest compiled(Nest nest, const Device& device);
 
 }  // namespace aoe

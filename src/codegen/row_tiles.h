@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "base/shape.h"
+#include "codegen/jit.h"
+#include "codegen/tile.h"
 
 namespace aoe {
 
@@ -30,5 +32,17 @@ struct RowTiles {
     return (which < line % per_line ? line % per_line : per_line) - which;
   }
 };
+
+// Calls for all tiles of one line: `place(at, tile)` says what each works on, `code_of(height)`
+// what runs it.
+template <typename Place, typename CodeOf>
+void call_tiles(TileCall& call, const RowTiles& tiles, const Place& place, const CodeOf& code_of) {
+  for (int64_t t = 0; t < tiles.count; t += call.tiles) {
+    call.tiles = tiles.alike(t);
+    place(call.first, t);
+    if (call.tiles > 1) place(call.second, t + 1);
+    code_of(tiles.height(t)).template as<TileFunction>()(&call);
+  }
+}
 
 }  // namespace aoe

@@ -76,7 +76,8 @@ class StrassenStep : public Kernel::Step {
     for (const bool alone : {false, true}) {
       if (alone && odds_ == evens_) continue;
       sums_.push_back(compiled(
-          strassen_sums(workload, left_.load, shape, alone, pitch_, block_ * pitch_, device)));
+          strassen_sums(workload, left_.load, shape, alone, pitch_, block_ * pitch_, device),
+          device));
     }
     for (int64_t first = 0; first < evens_; first += block_) {
       for (const Multiplication& m : multiplications()) {
@@ -116,14 +117,14 @@ class StrassenStep : public Kernel::Step {
         "  tiles of {} rows x {} vectors of {}, {} rows at a time{}\n",
         evens_, columns_, depth_, policy_.rows, policy_.vectors, policy_.lanes, block_,
         policy_.prefetch ? ", prefetched" : "");
-    for (const Sums& sums : sums_) text += to_string(sums.nest);
+    for (const CompiledNest& sums : sums_) text += to_string(sums.nest);
     for (const auto& [key, tile] : tiles_) text += to_string(tile.tile) + "\n";
     return text;
   }
 
   std::vector<Part> parts() const override {
     std::vector<Part> parts;
-    for (const Sums& sums : sums_) {
+    for (const CompiledNest& sums : sums_) {
       parts.push_back({sums.code, [this, &sums](llvm::Module& module) {
                          emit_nest(module, sums.nest, device_);
                        }});
@@ -137,10 +138,6 @@ class StrassenStep : public Kernel::Step {
   }
 
  private:
-  struct Sums {
-    Nest nest;
-    std::shared_ptr<const Code> code;
-  };
   struct CompiledTile {
     Tile tile;
     std::shared_ptr<const Code> code;
@@ -176,12 +173,6 @@ class StrassenStep : public Kernel::Step {
         }
       }
     }
-  }
-
-  Sums compiled(Nest nest) const {
-    auto code = compile(to_string(nest), device_,
-                        [&](llvm::Module& module) { emit_nest(module, nest, device_); });
-    return {std::move(nest), std::move(code)};
   }
 
   // Tiles differ in what they add to their sums: nothing, then these are all that is stored.
@@ -301,12 +292,9 @@ class StrassenStep : public Kernel::Step {
         to.operands[i] = operands[i] + r * call.operand_row[i] * bytes;
       }
     };
-    for (int64_t t = 0; t < tiles.count; t += call.tiles) {
-      call.tiles = tiles.alike(t);
-      place(call.first, t);
-      if (call.tiles > 1) place(call.second, t + 1);
-      tiles_.at({m.added.size(), tiles.height(t)}).code->as<TileFunction>()(&call);
-    }
+    call_tiles(call, tiles, place, [&](int height) -> const Code& {
+      return *tiles_.at({m.added.size(), height}).code;
+    });
   }
 
   const float* left_of(const StepRun& run, Multiplication::Left which, int64_t first,
@@ -332,7 +320,7 @@ class StrassenStep : public Kernel::Step {
   int64_t block_ = 0;
   int64_t pitch_ = 0;
   Tensor weights_;
-  std::vector<Sums> sums_;  // of pairs of rows, and of a single one
+  std::vector<CompiledNest> sums_;  // of pairs of rows, and of a single one
   std::map<std::pair<size_t, int>, CompiledTile> tiles_;
 };
 

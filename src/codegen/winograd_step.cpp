@@ -34,12 +34,14 @@ class WinogradStep : public Kernel::Step {
     const int64_t row = tile_.positions() * columns_ * (w_.channels + memory_.columns) * 4;
     memory_.rows = std::clamp<int64_t>(room / row, 1, rows_ / w_.images);
     transform_weights(workload, weights);
-    image_ = compiled(winograd_image(workload, w_, tile_, memory_, device));
+    image_ = compiled(winograd_image(workload, w_, tile_, memory_, device), device);
     if (w_.height >= side) {
-      whole_ = compiled(winograd_results(workload, stage, w_, tile_, memory_, true, device));
+      whole_ =
+          compiled(winograd_results(workload, stage, w_, tile_, memory_, true, device), device);
     }
     if (w_.height % side != 0) {
-      last_ = compiled(winograd_results(workload, stage, w_, tile_, memory_, false, device));
+      last_ =
+          compiled(winograd_results(workload, stage, w_, tile_, memory_, false, device), device);
     }
     Tile product;
     product.vectors = policy.vectors;
@@ -76,7 +78,7 @@ class WinogradStep : public Kernel::Step {
 
   std::vector<int> values() const override {
     std::vector<int> values;
-    for (const Part* part : {&image_, &whole_, &last_}) {
+    for (const CompiledNest* part : {&image_, &whole_, &last_}) {
       for (const NestBuffer& buffer : part->nest.buffers) {
         if (buffer.value >= 0) values.push_back(buffer.value);
       }
@@ -90,15 +92,15 @@ class WinogradStep : public Kernel::Step {
         "  tiles of {} rows x {} vectors of {}, {} rows of tiles at a time{}\n",
         rows_, columns_, tile_.side, tile_.side, w_.channels, w_.filters, policy_.rows,
         policy_.vectors, policy_.lanes, memory_.rows, policy_.prefetch ? ", prefetched" : "");
-    for (const Part* part : {&image_, &whole_, &last_}) {
+    for (const CompiledNest* part : {&image_, &whole_, &last_}) {
       if (part->code) text += to_string(part->nest);
     }
     return text + to_string(products_.back()) + "\n";
   }
 
-  std::vector<Kernel::Step::Part> parts() const override {
-    std::vector<Kernel::Step::Part> parts;
-    for (const Part* part : {&image_, &whole_, &last_}) {
+  std::vector<Part> parts() const override {
+    std::vector<Part> parts;
+    for (const CompiledNest* part : {&image_, &whole_, &last_}) {
       if (!part->code) continue;
       parts.push_back({part->code, [this, part](llvm::Module& module) {
                          emit_nest(module, part->nest, device_);
@@ -113,17 +115,6 @@ class WinogradStep : public Kernel::Step {
   }
 
  private:
-  struct Part {
-    Nest nest;
-    std::shared_ptr<const Code> code;
-  };
-
-  Part compiled(Nest nest) const {
-    auto code = compile(to_string(nest), device_,
-                        [&](llvm::Module& module) { emit_nest(module, nest, device_); });
-    return {std::move(nest), std::move(code)};
-  }
-
   // For each block of filters and each position in a tile: channels x filters, as products want it.
   void transform_weights(const Workload& workload, const std::vector<Tensor>& weights) {
     const FixedSide plain =
@@ -170,7 +161,7 @@ class WinogradStep : public Kernel::Step {
   }
 
   // `own` is where the buffer without a value begins; nests count from the first row of all.
-  void call(const Part& part, const StepRun& run, void** buffers, void* own, int64_t first,
+  void call(const CompiledNest& part, const StepRun& run, void** buffers, void* own, int64_t first,
             int64_t last, int64_t block) const {
     for (size_t i = 0; i < part.nest.buffers.size(); ++i) {
       const int value = part.nest.buffers[i].value;
@@ -225,12 +216,9 @@ class WinogradStep : public Kernel::Step {
         at.prefetch = reinterpret_cast<const std::byte*>(right + w_.channels * wide) +
                       t * call.prefetch_step * w_.channels;
       };
-      for (int64_t t = 0; t < tiles.count; t += call.tiles) {
-        call.tiles = tiles.alike(t);
-        place(call.first, t);
-        if (call.tiles > 1) place(call.second, t + 1);
-        codes_[static_cast<size_t>(tiles.height(t) - 1)]->as<TileFunction>()(&call);
-      }
+      call_tiles(call, tiles, place, [&](int height) -> const Code& {
+        return *codes_[static_cast<size_t>(height - 1)];
+      });
     }
   }
 
@@ -243,9 +231,9 @@ class WinogradStep : public Kernel::Step {
   int64_t columns_;  // of tiles
   WinogradMemory memory_;
   Tensor weights_;
-  Part image_;
-  Part whole_;
-  Part last_;
+  CompiledNest image_;
+  CompiledNest whole_;
+  CompiledNest last_;
   std::vector<Tile> products_;  // by rows
   std::vector<std::shared_ptr<const Code>> codes_;
 };

@@ -54,9 +54,15 @@ class PackingLoop {
   Loop loop_;
 };
 
+// Nothing if nothing reaches beyond its tensor, or something does otherwise than a window with
+// steps.
 std::optional<Nest> by_rows(const Workload& workload, const Stage& stage, const Contraction& c,
                             int64_t pitch) {
-  if (c.columns.size() < 2) return std::nullopt;
+  bool leaves = false;
+  for_each_node(c.right, [&](const Expr& e) {
+    leaves = leaves || (e->op == ExprOp::load && has_outside(e));
+  });
+  if (!leaves || c.columns.size() < 2) return std::nullopt;
   PackingLoop loop(workload, stage, c);
   // What has a first dimension of one position has an axis for it, too.
   if (c.outer.empty()) loop.add_single();
@@ -74,16 +80,12 @@ std::optional<Nest> by_rows(const Workload& workload, const Stage& stage, const 
 }  // namespace
 
 bool packs_by_rows(const Workload& workload, const Stage& stage, const Contraction& c) {
-  bool leaves = false;
-  for_each_node(c.right, [&](const Expr& e) {
-    leaves = leaves || (e->op == ExprOp::load && has_outside(e));
-  });
-  return leaves && by_rows(workload, stage, c, c.column_count);
+  return by_rows(workload, stage, c, c.column_count).has_value();
 }
 
 Packing packing_of(const Workload& workload, const Stage& stage, const Contraction& c,
                    int64_t pitch) {
-  if (packs_by_rows(workload, stage, c)) return {*by_rows(workload, stage, c, pitch), true};
+  if (auto nest = by_rows(workload, stage, c, pitch)) return {std::move(*nest), true};
   Nest nest;
   PackingLoop loop(workload, stage, c);
   for (const size_t axis : c.outer) loop.add(axis);

@@ -310,23 +310,7 @@ TEST(Winograd, HasRoomForManyOperandsBehindTheSums) {
       "t] "
       "-> {1}\nout %{0}\n",
       2 + kOthers, result);
-  const auto workload = std::make_shared<const Workload>(parse_workload(text));
-  std::vector<Tensor> inputs;
-  for (const int id : workload->inputs) {
-    inputs.push_back(filled(workload->values[static_cast<size_t>(id)].type));
-  }
-  std::vector<Tensor> weights(inputs.size());
-  weights[1] = inputs[1];
-  const std::vector<double> expected = Evaluator(workload).run(inputs, 1)[0].to_doubles();
-  Structure structure;
-  structure.stages.resize(1);
-  structure.stages[0].winograd = 4;
-  for (const Device& device : host_devices()) {
-    const Policy policy = default_policy(schedule_of(*workload, structure), structure, device);
-    const std::vector<double> found =
-        Kernel(workload, policy, device, weights).run(inputs, 1)[0].to_doubles();
-    for (size_t e = 0; e < expected.size(); ++e) ASSERT_NEAR(found[e], expected[e], 1e-3);
-  }
+  expect_near_the_reference(text, {.winograd = 4});
 }
 
 // Sums of products that look like such a convolution, and are none.
