@@ -103,7 +103,7 @@ test-frameworks: build
 	@$(VENV)/bin/python tests/frameworks/run.py $(FRAMEWORKS)
 
 # Each option of bench/run.py is a variable here: make bench MODELS=resnet18 QUICK=1
-BENCH_LISTS = SUITES MODELS OPERATORS PEERS THREADS SECONDS TUNE TRIALS BUDGET JSON PAGE
+BENCH_LISTS = SUITES MODELS OPERATORS PEERS BEFORE THREADS SECONDS TUNE TRIALS BUDGET JSON PAGE
 lower = $(shell echo $(1) | tr A-Z a-z)
 bench: build $(VENV)/.models
 	@$(VENV)/bin/python bench/run.py $(if $(QUICK),--quick) \

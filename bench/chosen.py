@@ -12,7 +12,7 @@ import aoe
 import numpy as np
 from models import zoo
 from operators.cases import IDENTITY, operators
-from peers import OURS, RIVALS
+from peers import BEFORE, OURS, RIVALS
 from tuning import suite as tuning
 from tuning.tuners import Limits
 
@@ -52,6 +52,11 @@ def read_options() -> argparse.Namespace:
     add("--models", type=names, default=[], help="only these, or files of your own: model.onnx")
     add("--operators", type=names, default=[], help="only these")
     add("--peers", type=names, default=None, help="onnxruntime, openvino, pytorch, iree; all")
+    add(
+        "--before",
+        type=Path,
+        help="folder with the Python package of another build of aoe, to measure beside this one",
+    )
     add("--threads", type=numbers, default=None, help="numbers of threads (1,2)")
     add("--quick", action="store_true", help=f"at least {QUICK_SECONDS} s a row: a first look")
     add("--seconds", type=count, help="of measuring for each row: longer narrows the intervals")
@@ -83,6 +88,8 @@ def read_options() -> argparse.Namespace:
         refuse(f"--models names some, but --suites has none of {', '.join(MODEL_SUITES)}")
     if options.operators and not {"operators", "tuning"} & set(options.suites):
         refuse("--operators names some, but --suites has neither operators nor tuning")
+    if options.before and not (options.before / "aoe" / "__init__.py").exists():
+        refuse(f"--before: there is no Python package aoe in {options.before}")
     if options.json == options.page:
         refuse("--json and --page are the same file")
     return options
@@ -97,17 +104,19 @@ def operators_to_tune(options: argparse.Namespace) -> list[str]:
 
 
 def chosen_participants(options: argparse.Namespace, modules: dict[str, Any]) -> list[str]:
+    before = [BEFORE] * bool(options.before)
     if options.peers is None:
-        return list(PARTICIPANTS)
+        return [*PARTICIPANTS, *before]
     known = {name for name in PARTICIPANTS if name != OURS}
     known |= {modules[name].ENVIRONMENT for name in known}
     for peer in options.peers:
         require_known("--peers", peer, sorted(known))
-    return [
+    asked = [
         name
         for name in PARTICIPANTS
         if name == OURS or {name, modules[name].ENVIRONMENT} & set(options.peers)
     ]
+    return asked + before
 
 
 def chosen_cases(options: argparse.Namespace) -> list[Chosen]:

@@ -12,6 +12,7 @@ import fcntl
 import functools
 import importlib
 import json
+import os
 import shlex
 import signal
 import sys
@@ -42,7 +43,7 @@ from intervals import FEWEST_PAIRS
 from models import zoo
 from models.builder import serialize
 from operators.cases import operators
-from peers import OURS, RIVALS, tvm_tune, tvm_tuned
+from peers import BEFORE, OURS, RIVALS, aoe_before, tvm_tune, tvm_tuned
 from report import FORMAT
 from rounds import FEWEST_ROUNDS
 from row import Bench, Case, failed_row
@@ -59,6 +60,9 @@ SECONDS = {"models": 20, "real": 8, "narrow": 8, "operators": 4, "call": 4, "tun
 def main() -> int:
     options = read_options()
     participants = {name: importlib.import_module(f"peers.{name}") for name in PARTICIPANTS}
+    if options.before:
+        participants[BEFORE] = aoe_before
+        os.environ[aoe_before.FOLDER] = str(options.before.resolve())
     names = chosen_participants(options, participants)
     cases = chosen_cases(options)
     to_tune = operators_to_tune(options)
@@ -124,7 +128,9 @@ def _measure(
         before = machine.peak(cpus)
         seconds = _seconds(options, suite)
         fewest = FEWEST_PAIRS if options.quick else FEWEST_ROUNDS
-        running = [name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS)]
+        running = [
+            name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS, BEFORE)
+        ]
         try:
             case = _write(options.work / "cases", suite, model, family)
             how = None

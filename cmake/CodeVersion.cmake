@@ -1,7 +1,7 @@
 # code_version.inc: a hash of the sources that decide which machine code a loop nest becomes, made
 # anew when one of them changes. Objects that are kept on disk carry it.
 
-set(folders base device expr policy codegen)
+set(folders base device expr policy program codegen)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   set(all "")

@@ -18,6 +18,7 @@ LAYERS = [
     "graph",
     "frontend",
     "policy",
+    "program",
     "plan",
     "codegen",
     "bank",

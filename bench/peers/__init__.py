@@ -6,3 +6,5 @@ The constants of a module can be read without the peer's package, which `load` i
 OURS = "aoe"
 # The peers that are asked to run everything: each row is judged by the faster one of them.
 RIVALS = ("onnxruntime", "openvino")
+# Another build of ours, if one is given.
+BEFORE = "aoe_before"

@@ -109,9 +109,7 @@ BenchReport measured(const BenchOptions& options) {
   const Device device = device_for(reference ? "" : options.kernels);
   report.threads = options.threads > 0 ? options.threads : usable_cores();
   report.soc_version = device.soc_version();
-  report.kernels = reference || device.instruction_sets.empty()
-                       ? "reference"
-                       : name(device.instruction_sets.back());
+  report.kernels = reference || device.features.empty() ? "reference" : device.widest_vectors();
 
   progress.begin("loading " + options.model);
   const Subject model(options.model, options);

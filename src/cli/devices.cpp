@@ -37,9 +37,12 @@ std::vector<Measured> measure(const Device& device, const DevicesOptions& option
   return measured;
 }
 
-std::vector<std::string_view> names(const std::vector<InstructionSet>& sets) {
+template <typename Among>
+std::vector<std::string_view> names(const Features& features, const Among& among) {
   std::vector<std::string_view> found;
-  for (const InstructionSet set : sets) found.push_back(name(set));
+  for (const Feature feature : among) {
+    if (features.has(feature)) found.push_back(name(feature));
+  }
   return found;
 }
 
@@ -50,12 +53,12 @@ void print_row(std::string_view label, std::string_view text) {
 void print_text(const Device& device, const std::vector<Measured>& measured) {
   fmt::print("{}\n", device.soc_version());
   print_row("processor", device.processor);
-  print_row("vectors",
-            fmt::format("{} bytes, {} registers; works: {}", device.vector_bytes,
-                        device.vector_registers, fmt::join(names(device.instruction_sets), ", ")));
+  print_row("vectors", fmt::format("{} bytes, {} registers; works: {}", device.vector_bytes,
+                                   device.vector_registers,
+                                   fmt::join(names(device.features, kVectorFeatures), ", ")));
   if (!device.announced_only.empty()) {
     print_row("", fmt::format("announced, but faults: {}",
-                              fmt::join(names(device.announced_only), ", ")));
+                              fmt::join(names(device.announced_only, kFeatures), ", ")));
   }
   for (size_t level = 0; level < device.caches.size(); ++level) {
     const auto& [bytes, line_bytes, shared_by] = device.caches[level];
@@ -96,10 +99,10 @@ void print_json(const Device& device, const std::vector<Measured>& measured) {
            {"architecture", device.architecture},
            {"micro_architecture", device.micro_architecture},
            {"processor", device.processor},
-           {"instruction_sets", names(device.instruction_sets)},
-           {"announced_only", names(device.announced_only)},
-           {"fma", device.fma},
-           {"f16c", device.f16c},
+           {"instruction_sets", names(device.features, kVectorFeatures)},
+           {"announced_only", names(device.announced_only, kFeatures)},
+           {"fma", device.has(Feature::fma)},
+           {"f16c", device.has(Feature::f16c)},
            {"vector_bytes", device.vector_bytes},
            {"vector_registers", device.vector_registers},
            {"cores", device.cores},

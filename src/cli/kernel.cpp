@@ -108,10 +108,10 @@ bool print_times(const std::shared_ptr<const Workload>& workload, const Kernel& 
   for (const int id : workload->outputs) {
     outputs.emplace_back(workload->values[static_cast<size_t>(id)].type);
   }
-  kernel.run_into(problem.inputs, outputs, threads);
+  kernel.run_into(problem.inputs, outputs);
   const Comparison comparison = compared(workload, problem, outputs, device.cores);
   const HelpersAwake helpers(threads);
-  const Turns turns = measure_rounds({[&] { kernel.run_into(problem.inputs, outputs, threads); }},
+  const Turns turns = measure_rounds({[&] { kernel.run_into(problem.inputs, outputs); }},
                                      {.seconds = kTimingSeconds})[0];
   const double median_ns = median_of(turns.medians_ns).median;
   const Rates roofs = measure_rates(device, std::min(threads, device.cores));
@@ -136,12 +136,12 @@ int show_kernel(const KernelOptions& options) {
                                        : default_policy(*workload, device);
   const std::string text = to_string(policy, *workload);
   const Problem problem = problem_of(*workload, options.seed, options.time);
-  const Kernel kernel(workload, policy, device, problem.weights);
+  const Kernel kernel(workload, policy, device, threads, problem.weights);
   if (options.emit == "policy") fmt::print("{}", text);
-  else if (options.emit == "loops") fmt::print("{}", kernel.loops_text());
+  else if (options.emit == "program") fmt::print("{}", to_string(kernel.program()));
   else if (options.emit == "llvm") fmt::print("{}", kernel.llvm_text());
   else if (options.emit == "asm") fmt::print("{}", kernel.assembly_text());
-  else fmt::print("key {:016x}\n\n{}\n{}", key_of(*workload), text, kernel.loops_text());
+  else fmt::print("key {:016x}\n\n{}\n{}", key_of(*workload), text, to_string(kernel.program()));
   if (!options.time) return 0;
   if (policy.threads > 0) threads = std::min(threads, policy.threads);
   std::fflush(stdout);  // what is known is seen while the rest is found out
@@ -160,8 +160,8 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
       ->required();
   command->add_option("--policy", options->policy,
                       "The policy's text (; ends a line), or @file. Without: the default");
-  command->add_option("--emit", options->emit, "Print only this: policy, loops, llvm or asm")
-      ->check(CLI::IsMember({"policy", "loops", "llvm", "asm"}));
+  command->add_option("--emit", options->emit, "Print only this: policy, program, llvm or asm")
+      ->check(CLI::IsMember({"policy", "program", "llvm", "asm"}));
   command->add_flag("--time", options->time, "Check it against the reference and time it");
   command->add_option("--threads", options->threads, "Threads to run on; 0: all cores")
       ->check(CLI::Range(0, 1024));

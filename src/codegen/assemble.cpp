@@ -32,9 +32,9 @@ constexpr size_t kMaxObjectBytes = 1 << 20;
 
 // Levels of the x86-64 psABI: exactly what the device's instruction sets promise, and no more.
 std::string cpu_of(const Device& device) {
-  if (device.has(InstructionSet::avx512)) return "x86-64-v4";
-  if (device.has(InstructionSet::avx2)) return "x86-64-v3";
-  return device.has(InstructionSet::sse2) ? "x86-64" : "generic";
+  if (device.has(Feature::avx512)) return "x86-64-v4";
+  if (device.has(Feature::avx2)) return "x86-64-v3";
+  return device.has(Feature::sse2) ? "x86-64" : "generic";
 }
 
 const std::string& host_cpu() {
@@ -165,14 +165,15 @@ MachineObject assembled(const Device& device, const EmitModule& emit) {
 }
 
 std::string assembler_text(const Device& device) {
-  std::string sets;
-  for (const InstructionSet set : device.instruction_sets) sets += fmt::format(" {}", name(set));
+  std::string features;
+  for (const Feature feature : kFeatures) {
+    if (device.has(feature)) features += fmt::format(" {}", name(feature));
+  }
   return fmt::format(
-      "processor {} {}\ninstruction sets{}{}{}\nvector bytes {}\nsecond-level cache {}\n"
+      "processor {} {}\nfeatures{}\nvector bytes {}\nsecond-level cache {}\n"
       "llvm {}\naoe {} {}\n",
-      device.soc_version(), host_cpu(), sets, device.fma ? " fma" : "", device.f16c ? " f16c" : "",
-      device.vector_bytes, device.caches[1].bytes, LLVM_VERSION_STRING, AOE_VERSION,
-      code_version());
+      device.soc_version(), host_cpu(), features, device.vector_bytes, device.caches[1].bytes,
+      LLVM_VERSION_STRING, AOE_VERSION, code_version());
 }
 
 std::string llvm_text(const Device& device, const EmitModule& emit) {

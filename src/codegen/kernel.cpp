@@ -6,14 +6,14 @@
 #include <new>
 
 #include "base/memory.h"
-#include "codegen/nest_step.h"
-#include "codegen/product_step.h"
-#include "codegen/step.h"
-#include "codegen/strassen_step.h"
-#include "codegen/winograd_step.h"
+#include "codegen/jit.h"
+#include "codegen/nest_emitter.h"
+#include "codegen/tile_emitter.h"
+#include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "plan/arena.h"
 #include "policy/validate.h"
+#include "program/interpret.h"
 
 namespace aoe {
 namespace {
@@ -38,17 +38,28 @@ bool looks_up(const Workload& workload) {
 
 }  // namespace
 
-Workload with_weights_only(const Workload& workload, const std::vector<Tensor>& weights,
-                           std::vector<Tensor>& inputs) {
-  Workload only = workload;
-  only.inputs.clear();
-  for (size_t i = 0; i < workload.inputs.size(); ++i) {
-    if (!workload.values[static_cast<size_t>(workload.inputs[i])].weight) continue;
-    only.inputs.push_back(workload.inputs[i]);
-    inputs.push_back(weights[i]);
+namespace {
+
+// Whether a load reads all elements of its tensor over these axes in the order in which they lie.
+bool is_in_order(const Workload& workload, const Expr& load, const Shape& axes) {
+  if (load->op != ExprOp::load || has_outside(load)) return false;
+  const Shape& shape = workload.values[static_cast<size_t>(load->id)].type.shape;
+  if (element_count(shape) != element_count(axes)) return false;
+  const Shape strides = row_major_strides(shape);
+  Shape steps(axes.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto form = affine_of(load->operands[d], axes.size());
+    if (!form || form->constant != 0) return false;
+    for (size_t i = 0; i < axes.size(); ++i) steps[i] += form->coefficients[i] * strides[d];
   }
-  return only;
+  const Shape expected = row_major_strides(axes);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] > 1 && steps[i] != expected[i]) return false;
+  }
+  return true;
 }
+
+}  // namespace
 
 Kernel::Plan Kernel::default_plan(const Workload& workload, const Device& device) {
   Plan plan{schedule_of(workload, {}), {}};
@@ -67,28 +78,24 @@ Kernel::Plan Kernel::valid_plan(const Workload& workload, const Policy& policy,
 }
 
 Kernel::Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device& device,
-               std::vector<Tensor> weights)
+               int threads, std::vector<Tensor> weights, Engine engine)
     : workload_(std::move(workload)),
       policy_(std::move(plan.policy)),
       device_(device),
-      scheduled_(std::move(plan.schedule.workload)),
       weights_(std::move(weights)) {
-  for (const size_t stage : plan.schedule.fixed) lay_out(stage);
-  std::vector<Item>& items = plan.schedule.items;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (auto* nest = std::get_if<Nest>(&items[i])) {
-      steps_.push_back(
-          nest_step(decided(std::move(*nest), std::get<NestPolicy>(policy_.items[i])), device));
-    } else {
-      const auto& item = std::get<ProductItem>(items[i]);
-      const Stage& stage = scheduled_.stages[item.stage];
-      const auto& own = std::get<ProductPolicy>(policy_.items[i]);
-      steps_.push_back(item.winograd != 0
-                           ? winograd_step(scheduled_, stage, item.winograd, own, device, weights_)
-                       : item.strassen ? strassen_step(scheduled_, stage, own, device, weights_)
-                                       : product_step(scheduled_, stage, own, device, weights_));
-    }
+  if (policy_.threads > 0) threads = std::min(threads, policy_.threads);
+  Program program = build_program(plan.schedule, policy_, device_, threads);
+  scheduled_ = std::move(plan.schedule.workload);
+  for (const size_t stage : plan.schedule.fixed) {
+    Workload only = scheduled_;
+    only.stages = {scheduled_.stages[stage]};
+    only.outputs = only.stages[0].outputs;
+    auto& constant = scheduled_.values[static_cast<size_t>(only.outputs[0])].constant;
+    constant = computed(std::move(only), engine);
   }
+  ProgramFunctions functions = functions_of(program, engine);
+  executor_ =
+      std::make_unique<Executor>(std::move(program), std::move(functions), device_.vector_bytes);
   // Doubles reach far below where floats end, and are asked for where that matters.
   flush_denormals_ =
       std::none_of(scheduled_.values.begin(), scheduled_.values.end(),
@@ -97,24 +104,64 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device
   drop_unread();
 }
 
-Kernel::Kernel(std::shared_ptr<const Workload> workload, const Device& device,
+Kernel::Kernel(std::shared_ptr<const Workload> workload, const Device& device, int threads,
                std::vector<Tensor> weights)
-    : Kernel(workload, default_plan(*workload, device), device, std::move(weights)) {}
+    : Kernel(workload, default_plan(*workload, device), device, threads, std::move(weights),
+             Engine::machine_code) {}
 
 Kernel::Kernel(std::shared_ptr<const Workload> workload, const Policy& policy, const Device& device,
-               std::vector<Tensor> weights)
-    : Kernel(workload, valid_plan(*workload, policy, device), device, std::move(weights)) {}
+               int threads, std::vector<Tensor> weights, Engine engine)
+    : Kernel(workload, valid_plan(*workload, policy, device), device, threads, std::move(weights),
+             engine) {}
 
 Kernel::~Kernel() = default;
 
-void Kernel::lay_out(size_t stage) {
-  const int made = scheduled_.stages[stage].outputs[0];
+ProgramFunctions Kernel::functions_of(const Program& program, Engine engine) {
+  ProgramFunctions functions;
+  for (const Nest& nest : program.nests) {
+    if (engine == Engine::interpreter) {
+      functions.nests.push_back(interpreted(nest));
+      continue;
+    }
+    codes_.push_back(compile(to_string(nest), device_, emit_nest(nest, device_)));
+    functions.nests.emplace_back(codes_.back()->as<NestCode>());
+  }
+  for (const Tile& tile : program.tiles) {
+    if (engine == Engine::interpreter) {
+      functions.tiles.push_back(interpreted(tile));
+      continue;
+    }
+    codes_.push_back(compile(to_string(tile), device_, emit_tile(tile, device_)));
+    functions.tiles.emplace_back(codes_.back()->as<TileCode>());
+  }
+  for (const PackedWeights& packed : program.weights) {
+    functions.weights.push_back(pack(packed, computed(plain_workload(scheduled_, packed), engine)));
+  }
+  return functions;
+}
+
+Tensor Kernel::computed(Workload of_weights, Engine engine) const {
+  const auto contents = [&](int value) {
+    const int storage = scheduled_.storage(value);
+    const auto input = std::find(scheduled_.inputs.begin(), scheduled_.inputs.end(), storage);
+    return input == scheduled_.inputs.end()
+               ? scheduled_.values[static_cast<size_t>(storage)].constant
+               : weights_[static_cast<size_t>(input - scheduled_.inputs.begin())];
+  };
+  const Stage& stage = of_weights.stages[0];
+  const Expr& result = stage.results[0];
+  const DType dtype = of_weights.values[static_cast<size_t>(stage.outputs[0])].type.dtype;
+  if (!stage.reducer && result.dtype() == dtype && is_in_order(of_weights, result, stage.axes)) {
+    return contents(static_cast<int>(result->id));
+  }
   std::vector<Tensor> inputs;
-  Workload only = with_weights_only(scheduled_, weights_, inputs);
-  only.stages = {scheduled_.stages[stage]};
-  only.outputs = {made};
-  scheduled_.values[static_cast<size_t>(made)].constant =
-      Kernel(std::make_shared<const Workload>(std::move(only)), device_).run(inputs, 1)[0];
+  std::erase_if(of_weights.inputs,
+                [&](int input) { return !of_weights.values[static_cast<size_t>(input)].weight; });
+  for (const int input : of_weights.inputs) inputs.push_back(contents(input));
+  const auto only = std::make_shared<const Workload>(std::move(of_weights));
+  if (engine == Engine::interpreter) return Evaluator(only).run(inputs, 1)[0];
+  // On one thread: kernels are made on as many as the caller has allowed.
+  return Kernel(only, device_, 1).run(inputs)[0];
 }
 
 void Kernel::place_values() {
@@ -136,9 +183,9 @@ void Kernel::place_values() {
   }
   std::vector<int> inside;  // values between steps
   std::vector<Lifetime> lifetimes;
-  for (size_t s = 0; s < steps_.size(); ++s) {
+  for (size_t s = 0; s < program().body.size(); ++s) {
     const int now = static_cast<int>(s);
-    for (const int value : steps_[s]->values()) {
+    for (const int value : program().values_of(program().body[s])) {
       if (memory_[static_cast<size_t>(value)].in != In::nothing) continue;
       const auto known = std::find(inside.begin(), inside.end(), value);
       if (known != inside.end()) {
@@ -149,7 +196,6 @@ void Kernel::place_values() {
       inside.push_back(value);
       lifetimes.push_back({checked_mul(type.count(), info(type.dtype).bytes), now, now});
     }
-    step_bytes_ = std::max(step_bytes_, steps_[s]->work_bytes());
   }
   const Arena arena = arena_of(lifetimes);
   const int64_t list = aligned_work(static_cast<int64_t>(memory_.size() * sizeof(void*)));
@@ -165,8 +211,8 @@ void Kernel::drop_unread() {
   std::vector<bool> read(scheduled_.values.size());
   const auto note = [&](int value) { read[static_cast<size_t>(scheduled_.storage(value))] = true; };
   for (const int output : scheduled_.outputs) note(output);
-  for (const auto& step : steps_) {
-    for (const int value : step->values()) note(value);
+  for (const For& loop : program().body) {
+    for (const int value : program().values_of(loop)) note(value);
   }
   for (size_t i = 0; i < read.size(); ++i) {
     if (!read[i]) scheduled_.values[i].constant = {};
@@ -193,26 +239,20 @@ const void* Kernel::memory_of(int value, std::span<const void* const> inputs,
   return nullptr;
 }
 
-int64_t Kernel::work_bytes(int threads) const {
-  return checked_add(values_bytes_, checked_mul(step_bytes_, threads));
-}
-
-bool Kernel::run_steps(std::span<const void* const> inputs, std::span<void* const> outputs,
-                       std::byte* work, int threads) const {
-  auto** const values = reinterpret_cast<void**>(work);
-  for (size_t i = 0; i < memory_.size(); ++i) {
-    // Steps write to outputs and to what is inside only.
-    values[i] = const_cast<void*>(memory_of(static_cast<int>(i), inputs, outputs, work));
-  }
-  if (policy_.threads > 0) threads = std::min(threads, policy_.threads);
-  const StepRun run{values, work + values_bytes_, threads, flush_denormals_};
-  return std::all_of(steps_.begin(), steps_.end(),
-                     [&](const auto& step) { return step->run(run); });
+int64_t Kernel::work_bytes() const {
+  return checked_add(values_bytes_, checked_mul(executor_->thread_bytes(), program().threads));
 }
 
 void Kernel::run_on(std::span<const void* const> inputs, std::span<void* const> outputs,
-                    std::byte* work, int threads) const {
-  if (!run_steps(inputs, outputs, work, threads)) return run_reference(inputs, outputs, threads);
+                    std::byte* work) const {
+  auto** const values = reinterpret_cast<void**>(work);
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    // Only outputs and what is inside are written to.
+    values[i] = const_cast<void*>(memory_of(static_cast<int>(i), inputs, outputs, work));
+  }
+  if (!executor_->run(values, work + values_bytes_, flush_denormals_)) {
+    return run_reference(inputs, outputs);
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const void* const made = memory_of(scheduled_.outputs[i], inputs, outputs, work);
     if (made == outputs[i]) continue;
@@ -222,8 +262,8 @@ void Kernel::run_on(std::span<const void* const> inputs, std::span<void* const> 
   }
 }
 
-void Kernel::run_reference(std::span<const void* const> inputs, std::span<void* const> outputs,
-                           int threads) const {
+void Kernel::run_reference(std::span<const void* const> inputs,
+                           std::span<void* const> outputs) const {
   ++fallbacks_;
   std::vector<Tensor> given;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -235,24 +275,23 @@ void Kernel::run_reference(std::span<const void* const> inputs, std::span<void* 
     }
   }
   // It finds the same index, and says where.
-  const std::vector<Tensor> results = Evaluator(workload_).run(given, threads);
+  const std::vector<Tensor> results = Evaluator(workload_).run(given, program().threads);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (results[i].bytes() == 0) continue;
     std::memcpy(outputs[i], results[i].raw(), static_cast<size_t>(results[i].bytes()));
   }
 }
 
-std::vector<Tensor> Kernel::run(const std::vector<Tensor>& inputs, int threads) const {
+std::vector<Tensor> Kernel::run(const std::vector<Tensor>& inputs) const {
   std::vector<Tensor> outputs;
   for (const int output : scheduled_.outputs) {
     outputs.emplace_back(scheduled_.values[static_cast<size_t>(output)].type);
   }
-  run_into(inputs, outputs, threads);
+  run_into(inputs, outputs);
   return outputs;
 }
 
-void Kernel::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
-                      int threads) const {
+void Kernel::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const {
   const auto type_of = [&](int value) -> const TensorType& {
     return scheduled_.values[static_cast<size_t>(value)].type;
   };
@@ -266,44 +305,36 @@ void Kernel::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& ou
     assert(outputs[i].type() == type_of(scheduled_.outputs[i]));
     to.push_back(outputs[i].raw());
   }
-  const auto work = allocate(static_cast<size_t>(work_bytes(threads)));
+  const auto work = allocate(static_cast<size_t>(work_bytes()));
   if (!work) throw std::bad_alloc();
-  run_on(from, to, static_cast<std::byte*>(work.get()), threads);
-}
-
-std::string Kernel::loops_text() const {
-  std::string text;
-  for (const auto& step : steps_) text += step->text();
-  return text;
+  run_on(from, to, static_cast<std::byte*>(work.get()));
 }
 
 std::string Kernel::llvm_text() const {
   std::string text;
-  for (const auto& step : steps_) {
-    for (const Step::Part& part : step->parts()) text += aoe::llvm_text(device_, part.emit);
+  for (const Nest& nest : program().nests) {
+    text += aoe::llvm_text(device_, emit_nest(nest, device_));
+  }
+  for (const Tile& tile : program().tiles) {
+    text += aoe::llvm_text(device_, emit_tile(tile, device_));
   }
   return text;
 }
 
 std::string Kernel::assembly_text() const {
   std::string text;
-  for (const auto& step : steps_) {
-    for (const Step::Part& part : step->parts()) text += aoe::assembly_text(device_, part.emit);
+  for (const Nest& nest : program().nests) {
+    text += aoe::assembly_text(device_, emit_nest(nest, device_));
+  }
+  for (const Tile& tile : program().tiles) {
+    text += aoe::assembly_text(device_, emit_tile(tile, device_));
   }
   return text;
 }
 
-std::vector<std::shared_ptr<const Code>> Kernel::codes() const {
-  std::vector<std::shared_ptr<const Code>> codes;
-  for (const auto& step : steps_) {
-    for (const Step::Part& part : step->parts()) codes.push_back(part.code);
-  }
-  return codes;
-}
-
 int Kernel::spills() const {
   int spills = 0;
-  for (const auto& code : codes()) spills += code->spills();
+  for (const auto& code : codes_) spills += code->spills();
   return spills;
 }
 

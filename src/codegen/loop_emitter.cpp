@@ -404,7 +404,8 @@ class LoopEmitter {
   bool multiplies_and_adds() const {
     const Expr& element = loop_.elements[0];
     return is_sum(*loop_.reducer) && element->op == ExprOp::mul &&
-           (element.dtype() == DType::f32 || element.dtype() == DType::f64) && device_.fma;
+           (element.dtype() == DType::f32 || element.dtype() == DType::f64) &&
+           device_.has(Feature::fma);
   }
 
   std::vector<llvm::Value*> combined(const std::vector<llvm::Value*>& args, int width) {

@@ -55,7 +55,7 @@ Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands
 
 // f32 lanes of the registers that serve a vector: 16 or 8.
 int register_lanes(const VectorIr& ir, int lanes) {
-  const bool wide = ir.device.has(InstructionSet::avx512) && ir.device.vector_bytes == 64;
+  const bool wide = ir.device.has(Feature::avx512) && ir.device.vector_bytes == 64;
   return wide && lanes > 8 ? 16 : 8;
 }
 
@@ -95,7 +95,7 @@ Value looked_up(const VectorIr& ir, llvm::ArrayRef<float> table, Value index) {
   llvm::IRBuilder<>& b = ir.b;
   llvm::LLVMContext& context = b.getContext();
   const int width = static_cast<int>(table.size());
-  if (ir.device.has(InstructionSet::avx2)) {
+  if (ir.device.has(Feature::avx2)) {
     llvm::Constant* const entries = llvm::ConstantDataVector::get(context, table);
     return in_parts(ir, width, {index}, [&](const std::vector<Value>& part) -> Value {
       const auto id =
@@ -236,7 +236,7 @@ Value exponential_by(const VectorIr& ir, const ExpTable<Places>& table, Value x)
 
 llvm::Value* exponential(const VectorIr& ir, Value x) {
   llvm::IRBuilder<>& b = ir.b;
-  if (ir.device.has(InstructionSet::avx512)) {
+  if (ir.device.has(Feature::avx512)) {
     return register_lanes(ir, lanes_of(x)) == 16 ? exponential_by(ir, kExp16, x)
                                                  : exponential_by(ir, kExp8, x);
   }

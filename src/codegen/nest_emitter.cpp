@@ -26,9 +26,7 @@ std::vector<AxisAt> outer_positions(FunctionBuilder& function, const Shape& oute
   return at;
 }
 
-}  // namespace
-
-void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
+void emit(llvm::Module& module, const Nest& nest, const Device& device) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   FunctionBuilder function(module, llvm::Type::getInt32Ty(context), {pointer, pointer, pointer});
@@ -81,10 +79,10 @@ void emit_nest(llvm::Module& module, const Nest& nest, const Device& device) {
   ir.CreateRet(failed);
 }
 
-CompiledNest compiled(Nest nest, const Device& device) {
-  auto code = compile(to_string(nest), device,
-                      [&](llvm::Module& module) { emit_nest(module, nest, device); });
-  return {std::move(nest), std::move(code)};
+}  // namespace
+
+EmitModule emit_nest(const Nest& nest, const Device& device) {
+  return [&](llvm::Module& module) { emit(module, nest, device); };
 }
 
 }  // namespace aoe

@@ -7,7 +7,7 @@
 
 #include "codegen/builder.h"
 #include "codegen/elements.h"
-#include "codegen/tile.h"
+#include "codegen/tile_emitter.h"
 #include "expr/workload.h"
 
 // A block of rows x vectors of accumulators that stay in registers while the depth goes by: for
@@ -33,7 +33,7 @@ class TileEmitter {
                   {llvm::PointerType::getUnqual(module.getContext())}),
         ir_(function_.ir()),
         elements_(ir_, device),
-        bytes_(info(tile.dtype).bytes) {}
+        bytes_(info(tile.dtype()).bytes) {}
 
   void emit() {
     function_.declare_buffers(2);
@@ -147,7 +147,7 @@ class TileEmitter {
   // Zeros, or where an earlier part of the depth has left them.
   std::vector<llvm::Value*> initial_sums() {
     const size_t count = static_cast<size_t>(tile_.rows * tile_.vectors);
-    llvm::Type* type = elements_.type(tile_.dtype, tile_.lanes);
+    llvm::Type* type = elements_.type(tile_.dtype(), tile_.lanes);
     std::vector<llvm::Value*> zeros(count, llvm::Constant::getNullValue(type));
     if (!tile_.split) return zeros;
     llvm::BasicBlock* before = ir_.GetInsertBlock();
@@ -157,7 +157,7 @@ class TileEmitter {
     ir_.SetInsertPoint(load);
     std::vector<llvm::Value*> kept;
     for_each_sum([&](int, int vector, llvm::Value* at) {
-      kept.push_back(elements_.load(tile_.dtype, at, tile_.lanes, mask_of(vector)));
+      kept.push_back(elements_.load(tile_.dtype(), at, tile_.lanes, mask_of(vector)));
     });
     ir_.CreateBr(after);
     ir_.SetInsertPoint(after);
@@ -185,7 +185,7 @@ class TileEmitter {
 
   void keep_sums(std::vector<llvm::Value*>& sums) {
     for_each_sum([&](int row, int vector, llvm::Value* at) {
-      elements_.store(tile_.dtype, sum(sums, row, vector), at, mask_of(vector));
+      elements_.store(tile_.dtype(), sum(sums, row, vector), at, mask_of(vector));
     });
   }
 
@@ -212,7 +212,7 @@ class TileEmitter {
       for (int vector = 0; vector < tile_.vectors; ++vector) {
         llvm::Value* from = function_.element(right, int64_t{vector} * tile_.lanes, bytes_);
         llvm::Value* mask = tile_.guarded ? mask_of(vector) : nullptr;
-        columns.push_back(elements_.load(tile_.dtype, from, tile_.lanes, mask));
+        columns.push_back(elements_.load(tile_.dtype(), from, tile_.lanes, mask));
       }
     });
     for (int row = 0; row < tile_.rows; ++row) {
@@ -237,15 +237,15 @@ class TileEmitter {
       llvm::Value* step = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
       at = function_.element(start, ir_.CreateMul(step, left_depth_), bytes_);
     }
-    return elements_.load(tile_.dtype, at, 1);
+    return elements_.load(tile_.dtype(), at, 1);
   }
 
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-    if (is_float(tile_.dtype) && device_.fma) {
+    if (tile_.dot.fused) {
       return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
     }
-    return elements_.binary(ExprOp::add, tile_.dtype,
-                            elements_.binary(ExprOp::mul, tile_.dtype, a, b), c);
+    return elements_.binary(ExprOp::add, tile_.dtype(),
+                            elements_.binary(ExprOp::mul, tile_.dtype(), a, b), c);
   }
 
   void store_results(std::vector<llvm::Value*>& sums) {
@@ -334,28 +334,8 @@ class TileEmitter {
 
 }  // namespace
 
-std::string to_string(const Tile& tile) {
-  std::vector<std::string> operands;
-  for (const Tile::Operand& operand : tile.operands) {
-    operands.push_back(
-        fmt::format("{} {}", info(operand.dtype).brief, operand.by_column ? "columns" : "rows"));
-  }
-  return fmt::format("tile {} {}x{} vectors of {}{}{}{}{}{}{}{} -> {} {} of ({})",
-                     info(tile.dtype).brief, tile.rows, tile.vectors, tile.lanes,
-                     tile.partial ? " partial" : "", tile.guarded ? " guarded" : "",
-                     tile.packed_left ? " packed"
-                     : tile.pieces    ? " in pieces"
-                                      : "",
-                     tile.prefetch      ? " prefetch"
-                     : tile.fetch_lines ? " prefetch of lines"
-                                        : "",
-                     tile.split ? " split" : "", tile.keeps ? " kept" : "",
-                     tile.streaming ? " past the caches" : "", info(tile.out_dtype).brief,
-                     to_string(tile.result, 0), fmt::join(operands, ", "));
-}
-
-void emit_tile(llvm::Module& module, const Tile& tile, const Device& device) {
-  TileEmitter(module, tile, device).emit();
+EmitModule emit_tile(const Tile& tile, const Device& device) {
+  return [&](llvm::Module& module) { TileEmitter(module, tile, device).emit(); };
 }
 
 }  // namespace aoe

@@ -49,14 +49,14 @@ llvm::Value* VectorIr::extreme(bool smaller, Value first, Value second) const {
   using namespace llvm::Intrinsic;
   const bool floats = first->getType()->getScalarType()->isFloatTy();
   const int lanes = floats ? lanes_of(first) : 0;
-  if (lanes == 4 && device.has(InstructionSet::sse2)) {
+  if (lanes == 4 && device.has(Feature::sse2)) {
     return b.CreateIntrinsic(smaller ? x86_sse_min_ps : x86_sse_max_ps, {}, {first, second});
   }
-  if (lanes == 8 && device.has(InstructionSet::avx2)) {
+  if (lanes == 8 && device.has(Feature::avx2)) {
     return b.CreateIntrinsic(smaller ? x86_avx_min_ps_256 : x86_avx_max_ps_256, {},
                              {first, second});
   }
-  if (lanes == 16 && device.has(InstructionSet::avx512)) {
+  if (lanes == 16 && device.has(Feature::avx512)) {
     constexpr uint32_t kCurrentRounding = 4;
     return b.CreateIntrinsic(smaller ? x86_avx512_min_ps_512 : x86_avx512_max_ps_512, {},
                              {first, second, b.getInt32(kCurrentRounding)});

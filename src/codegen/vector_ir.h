@@ -28,8 +28,8 @@ class VectorIr {
   using Value = llvm::Value*;
 
   // Without the instruction, `llvm.fma` would become a call.
-  bool has_fma() const { return device.fma; }
-  bool has_half() const { return device.f16c; }
+  bool has_fma() const { return device.has(Feature::fma); }
+  bool has_half() const { return device.has(Feature::f16c); }
 
   llvm::Type* retyped(Value like, llvm::Type* element) const {
     return with_lanes(element, lanes_of(like));

@@ -13,7 +13,8 @@
 namespace aoe {
 namespace {
 
-constexpr std::array<std::string_view, kInstructionSets.size()> kNames{"sse2", "avx2", "avx512"};
+constexpr std::array<std::string_view, kFeatures.size() + 1> kNames{"none", "fma",  "f16c",
+                                                                    "sse2", "avx2", "avx512"};
 
 Device look_at_host() {
   const Identity identity = host_identity();
@@ -33,21 +34,32 @@ Device look_at_host() {
 
 }  // namespace
 
-std::string_view name(InstructionSet set) { return kNames[static_cast<size_t>(set)]; }
+std::string_view name(Feature feature) { return kNames[static_cast<size_t>(feature)]; }
 
-std::optional<InstructionSet> instruction_set_named(std::string_view text) {
-  for (const InstructionSet set : kInstructionSets) {
-    if (name(set) == text) return set;
+std::optional<Feature> vector_feature_named(std::string_view text) {
+  for (const Feature feature : kVectorFeatures) {
+    if (name(feature) == text) return feature;
   }
   return std::nullopt;
 }
 
-int vector_bytes(InstructionSet set) { return 16 << static_cast<int>(set); }
+int vector_bytes(Feature vectors) {
+  return vectors == Feature::avx512 ? 64 : vectors == Feature::avx2 ? 32 : 16;
+}
 
-int vector_registers(InstructionSet set) { return set == InstructionSet::avx512 ? 32 : 16; }
+int vector_registers(Feature vectors) { return vectors == Feature::avx512 ? 32 : 16; }
 
-bool Device::has(InstructionSet set) const {
-  return std::find(instruction_sets.begin(), instruction_sets.end(), set) != instruction_sets.end();
+std::vector<Feature> Device::vector_features() const {
+  std::vector<Feature> found;
+  for (const Feature feature : kVectorFeatures) {
+    if (has(feature)) found.push_back(feature);
+  }
+  return found;
+}
+
+std::string_view Device::widest_vectors() const {
+  const std::vector<Feature> known = vector_features();
+  return known.empty() ? "" : name(known.back());
 }
 
 const Cache& Device::last_cache() const {
@@ -60,12 +72,17 @@ const Device& host_device() {
   return device;
 }
 
-Device narrowed(const Device& device, InstructionSet widest) {
+Device narrowed(const Device& device, Feature widest) {
   require(device.has(widest), "{} does not run {}", device.processor, name(widest));
   Device narrow = device;
-  std::erase_if(narrow.instruction_sets, [&](InstructionSet set) { return set > widest; });
-  narrow.announced_only.clear();
-  if (widest == InstructionSet::sse2) narrow.fma = narrow.f16c = false;
+  narrow.announced_only = {};
+  for (const Feature feature : kVectorFeatures) {
+    if (vector_bytes(feature) > vector_bytes(widest)) narrow.features.set(feature, false);
+  }
+  // Both came with wider vectors.
+  if (widest == Feature::sse2) {
+    for (const Feature feature : {Feature::fma, Feature::f16c}) narrow.features.set(feature, false);
+  }
   narrow.vector_bytes = vector_bytes(widest);
   narrow.vector_registers = vector_registers(widest);
   return narrow;
@@ -73,7 +90,7 @@ Device narrowed(const Device& device, InstructionSet widest) {
 
 Device device_for(const std::string& kernels) {
   if (kernels.empty()) return host_device();
-  const auto set = instruction_set_named(kernels);
+  const auto set = vector_feature_named(kernels);
   require(set.has_value(), "--kernels is '{}'; sse2, avx2 or avx512 is expected", kernels);
   return narrowed(host_device(), *set);
 }

@@ -2,28 +2,12 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "device/features.h"
+
 namespace aoe {
-
-// The vector instruction sets that kernels are made for, narrowest first; each has all of those
-// before it.
-enum class InstructionSet {
-  sse2,    // part of every x86_64
-  avx2,    // AVX2, FMA and F16C
-  avx512,  // AVX-512 F, CD, BW, DQ and VL
-};
-
-inline constexpr std::array kInstructionSets{InstructionSet::sse2, InstructionSet::avx2,
-                                             InstructionSet::avx512};
-
-std::string_view name(InstructionSet set);
-std::optional<InstructionSet> instruction_set_named(std::string_view name);
-int vector_bytes(InstructionSet set);
-int vector_registers(InstructionSet set);
 
 // A data cache of one level. One that is not there has no bytes.
 struct Cache {
@@ -40,12 +24,10 @@ struct Device {
   std::string micro_architecture = "generic";  // "znver4", as LLVM names it
   std::string processor = "unknown";           // "AMD EPYC 9R14", as it calls itself
 
-  // Those that ran, narrowest first, and those that the processor announces but that did not run
-  // (a hypervisor may hide them badly). Both are empty where none of them is known.
-  std::vector<InstructionSet> instruction_sets;
-  std::vector<InstructionSet> announced_only;
-  bool fma = false;
-  bool f16c = false;
+  // Those that ran, and those that the processor announces but that did not run (a hypervisor may
+  // hide them badly). Both are empty where nothing is known of it.
+  Features features;
+  Features announced_only;
   int vector_bytes = 16;
   int vector_registers = 16;
 
@@ -57,7 +39,11 @@ struct Device {
   // "x86_64_znver4": the name under which what was learnt about a kind of machine is kept. It
   // does not say which instruction sets work.
   std::string soc_version() const { return architecture + "_" + micro_architecture; }
-  bool has(InstructionSet set) const;
+  bool has(Feature feature) const { return features.has(feature); }
+  // Those that kernels can be made for alone, the narrowest vectors first.
+  std::vector<Feature> vector_features() const;
+  // The widest vectors, by name; nothing where nothing is known of the machine.
+  std::string_view widest_vectors() const;
   const Cache& last_cache() const;
 };
 
@@ -65,8 +51,8 @@ struct Device {
 // instructions in a child process.
 const Device& host_device();
 
-// The same machine as if `widest` were its widest instruction set. Throws Error if it lacks it.
-Device narrowed(const Device& device, InstructionSet widest);
+// The same machine as if it had no wider vectors. Throws Error if it lacks these.
+Device narrowed(const Device& device, Feature widest);
 
 // The machine at hand with vectors no wider than those of "sse2", "avx2" or "avx512", as --kernels
 // takes them; empty: as it is. Throws Error for any other word.

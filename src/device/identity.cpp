@@ -123,13 +123,14 @@ Features announced_features(const FeatureWords& words) {
   Features features;
   const bool avx = all(words.leaf1_ecx, bit(27) | bit(28)) && all(words.saved_state, kVectors);
   if (!avx) return features;
-  features.fma = all(words.leaf1_ecx, bit(12));
-  features.f16c = all(words.leaf1_ecx, bit(29));
-  features.avx2 = features.fma && features.f16c && all(words.leaf7_ebx, bit(5));
+  features.set(Feature::fma, all(words.leaf1_ecx, bit(12)));
+  features.set(Feature::f16c, all(words.leaf1_ecx, bit(29)));
+  features.set(Feature::avx2,
+               features.has_all({Feature::fma, Feature::f16c}) && all(words.leaf7_ebx, bit(5)));
   // F, DQ, CD, BW, VL
   const uint32_t avx512 = bit(16) | bit(17) | bit(28) | bit(30) | bit(31);
-  features.avx512 =
-      features.avx2 && all(words.leaf7_ebx, avx512) && all(words.saved_state, kWideVectors);
+  features.set(Feature::avx512, features.has(Feature::avx2) && all(words.leaf7_ebx, avx512) &&
+                                    all(words.saved_state, kWideVectors));
   return features;
 }
 

@@ -4,17 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "device/features.h"
+
 namespace aoe {
-
-// What a processor may have beyond its baseline, as far as kernels use it.
-struct Features {
-  bool fma = false;
-  bool f16c = false;
-  bool avx2 = false;    // with FMA and F16C
-  bool avx512 = false;  // with all of AVX-512 that InstructionSet::avx512 means
-
-  bool operator==(const Features&) const = default;
-};
 
 // The words of cpuid and xgetbv that say which features there are.
 struct FeatureWords {

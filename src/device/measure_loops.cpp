@@ -83,11 +83,11 @@ __attribute__((target("avx"))) void avx_streaming_copy(float* to, const float* f
 
 std::vector<FmaLoop> fma_loops(const Device& device) {
 #if defined(__x86_64__)
-  if (device.has(InstructionSet::avx512)) {
+  if (device.has(Feature::avx512)) {
     // The narrower ones too: some processors slow down for wide vectors.
     return {avx512_loop<8>(), avx512_loop<12>(), avx512_loop<24>(), avx2_loop<10>()};
   }
-  if (device.has(InstructionSet::avx2)) return {avx2_loop<8>(), avx2_loop<10>(), avx2_loop<12>()};
+  if (device.has(Feature::avx2)) return {avx2_loop<8>(), avx2_loop<10>(), avx2_loop<12>()};
 #endif
   static_cast<void>(device);
   return {plain_loop<8>(), plain_loop<10>(), plain_loop<12>()};
@@ -95,7 +95,7 @@ std::vector<FmaLoop> fma_loops(const Device& device) {
 
 void streaming_copy(const Device& device, float* to, const float* from, size_t count) {
 #if defined(__x86_64__)
-  if (device.has(InstructionSet::avx2)) return avx_streaming_copy(to, from, count);
+  if (device.has(Feature::avx2)) return avx_streaming_copy(to, from, count);
   for (size_t i = 0; i < count; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
   _mm_sfence();
 #else

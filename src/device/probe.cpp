@@ -102,10 +102,10 @@ void run_avx512() {
 }
 
 void run_instructions(const Features& features) {
-  if (features.fma) run_fma();
-  if (features.f16c) run_f16c();
-  if (features.avx2) run_avx2();
-  if (features.avx512) run_avx512();
+  if (features.has(Feature::fma)) run_fma();
+  if (features.has(Feature::f16c)) run_f16c();
+  if (features.has(Feature::avx2)) run_avx2();
+  if (features.has(Feature::avx512)) run_avx512();
 }
 
 #else
@@ -148,30 +148,27 @@ Features working_features(const Features& announced,
   // Forking a large process takes long: one child, unless something does not run.
   if (run(announced)) return announced;
   Features working;
-  for (bool Features::* feature :
-       {&Features::fma, &Features::f16c, &Features::avx2, &Features::avx512}) {
-    Features alone;
-    alone.*feature = true;
-    working.*feature = announced.*feature && run(alone);
+  for (const Feature feature : kFeatures) {
+    working.set(feature, announced.has(feature) && run({feature}));
   }
-  // A wider set is made of the narrower ones.
-  working.avx2 = working.avx2 && working.fma && working.f16c;
-  working.avx512 = working.avx512 && working.avx2;
+  // What kernels expect beside wider vectors.
+  const auto need = [&](Feature feature, Features others) {
+    if (!working.has_all(others)) working.set(feature, false);
+  };
+  need(Feature::avx2, {Feature::fma, Feature::f16c});
+  need(Feature::avx512, {Feature::avx2});
   return working;
 }
 
 void set_features(Device& device, const Features& announced, const Features& working) {
-  device.fma = working.fma;
-  device.f16c = working.f16c;
-  device.instruction_sets = {InstructionSet::sse2};
-  const auto add = [&](InstructionSet set, bool promised, bool works) {
-    if (works) device.instruction_sets.push_back(set);
-    else if (promised) device.announced_only.push_back(set);
-  };
-  add(InstructionSet::avx2, announced.avx2, working.avx2);
-  add(InstructionSet::avx512, announced.avx512, working.avx512);
-  device.vector_bytes = vector_bytes(device.instruction_sets.back());
-  device.vector_registers = vector_registers(device.instruction_sets.back());
+  device.features = working;
+  device.features.set(Feature::sse2, true);
+  for (const Feature feature : kFeatures) {
+    device.announced_only.set(feature, announced.has(feature) && !working.has(feature));
+  }
+  const Feature widest = device.vector_features().back();
+  device.vector_bytes = vector_bytes(widest);
+  device.vector_registers = vector_registers(widest);
 }
 
 }  // namespace aoe

@@ -66,6 +66,13 @@ bool gives_bool(ExprOp op) {
   }
 }
 
+OpCost cost_of(ExprOp op) {
+  if (op <= ExprOp::arg) return OpCost::none;
+  if (op == ExprOp::sqrt || (op >= ExprOp::div && op <= ExprOp::rem)) return OpCost::division;
+  const bool function = (op >= ExprOp::exp && op <= ExprOp::erf) || op == ExprOp::pow;
+  return function ? OpCost::function : OpCost::simple;
+}
+
 Expr Expr::constant(DType dtype, double value) {
   if (!is_float(dtype)) {
     // Beyond this a double has no integer next to it; NaN compares false.

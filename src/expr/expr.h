@@ -66,6 +66,15 @@ std::string_view name(ExprOp op);
 // Whether the result is bool, whatever the operands are.
 bool gives_bool(ExprOp op);
 
+// What an operation takes on a vector, by kind.
+enum class OpCost : uint8_t {
+  none,      // no operation: what is there, or loaded
+  simple,    // an instruction
+  division,  // a slow one
+  function,  // many
+};
+OpCost cost_of(ExprOp op);
+
 // A scalar expression over the axes of a stage, immutable and shared. Arithmetic on f16, bf16 and
 // smaller floats happens in f32; a cast rounds. Integers wrap around at the width of their type.
 class Expr {

@@ -172,11 +172,11 @@ std::optional<Failure> Checker::failure_of(const Kernel& kernel, size_t input,
                                                      fmt::format("output {}", i)));
     outputs.push_back(memory.back()->elements());
   }
-  memory.push_back(std::make_unique<GuardedMemory>(static_cast<size_t>(kernel.work_bytes(threads_)),
+  memory.push_back(std::make_unique<GuardedMemory>(static_cast<size_t>(kernel.work_bytes()),
                                                    static_cast<size_t>(kArenaAlignment), against,
                                                    "the work memory"));
   const int64_t fallbacks = kernel.fallbacks();
-  run(kernel, pointers(of), outputs, memory.back()->elements(), threads_);
+  run(kernel, pointers(of), outputs, memory.back()->elements());
   for (const auto& block : memory) {
     if (const auto stray = block->stray_write()) {
       return Failure{Cause::out_of_bounds, fmt::format("{} were written to", *stray)};

@@ -47,9 +47,8 @@ class Checker {
   const std::vector<Tensor>& inputs(size_t input) const { return cases_[input].inputs; }
 
   // Runs a kernel; faults may be injected there.
-  using RunKernel =
-      std::function<void(const Kernel& kernel, std::span<const void* const> inputs,
-                         std::span<void* const> outputs, std::byte* work, int threads)>;
+  using RunKernel = std::function<void(const Kernel& kernel, std::span<const void* const> inputs,
+                                       std::span<void* const> outputs, std::byte* work)>;
   std::optional<Failure> failure_of(const Kernel& kernel, size_t input, const RunKernel& run) const;
 
  private:

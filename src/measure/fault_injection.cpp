@@ -101,10 +101,10 @@ std::vector<InjectedFault> parse_faults(const std::string& text) {
 
 void run_with_fault(const InjectedFault* fault, const Kernel& kernel,
                     std::span<const void* const> inputs, std::span<void* const> outputs,
-                    std::byte* work, int threads) {
-  if (fault == nullptr) return kernel.run_on(inputs, outputs, work, threads);
+                    std::byte* work) {
+  if (fault == nullptr) return kernel.run_on(inputs, outputs, work);
   const double begin = steady_ns();
-  kernel.run_on(inputs, outputs, work, threads);
+  kernel.run_on(inputs, outputs, work);
   const double took = steady_ns() - begin;
   const Workload& workload = kernel.workload();
   const TensorType& type = workload.values[static_cast<size_t>(workload.outputs[0])].type;

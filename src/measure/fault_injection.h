@@ -47,6 +47,6 @@ std::vector<InjectedFault> parse_faults(const std::string& text);
 // Runs a kernel as Kernel::run_on does, and commits the fault, if there is one.
 void run_with_fault(const InjectedFault* fault, const Kernel& kernel,
                     std::span<const void* const> inputs, std::span<void* const> outputs,
-                    std::byte* work, int threads);
+                    std::byte* work);
 
 }  // namespace aoe

@@ -68,7 +68,7 @@ void Subject::open_workload(const std::string& text) {
     const Workload::Value& value = open.workload->values[static_cast<size_t>(id)];
     open.weights.push_back(value.weight ? random_tensor(value.type, random) : Tensor{});
   }
-  open.own = std::make_shared<const Kernel>(open.workload, device_, open.weights);
+  open.own = std::make_shared<const Kernel>(open.workload, device_, threads_, open.weights);
   grow_work(*open.own);
   OpenWorkload& described = described_.emplace_back();
   described.text = to_string(*open.workload);
@@ -163,7 +163,7 @@ const InjectedFault* Subject::fault_of(Candidate candidate, bool timing) const {
 }
 
 void Subject::grow_work(const Kernel& kernel) {
-  const int64_t bytes = kernel.work_bytes(threads_);
+  const int64_t bytes = kernel.work_bytes();
   if (bytes <= work_bytes_) return;
   work_ = allocate(static_cast<size_t>(bytes));
   if (!work_) throw std::bad_alloc();
@@ -217,15 +217,15 @@ std::optional<Failure> Subject::compile(Candidate candidate, int workload,
   if (const auto fault = validate(made.policy, *of.workload, device_)) {
     return Failure{Cause::illegal_policy, *fault};
   }
-  const auto run = [&](const Kernel& kernel, auto inputs, auto outputs, std::byte* work,
-                       int threads) {
-    run_with_fault(fault_of(candidate, false), kernel, inputs, outputs, work, threads);
+  const auto run = [&](const Kernel& kernel, auto inputs, auto outputs, std::byte* work) {
+    run_with_fault(fault_of(candidate, false), kernel, inputs, outputs, work);
   };
   for (size_t input = 0; input < Checker::kInputs; ++input) {
     std::unique_ptr<Kernel> kernel;
     page_.enter(Phase::compiling, candidate);
     auto failure = failure_in([&] {
-      kernel = std::make_unique<Kernel>(of.workload, made.policy, device_, check.weights(input));
+      kernel = std::make_unique<Kernel>(of.workload, made.policy, device_, threads_,
+                                        check.weights(input));
     });
     if (failure) return failure;
     if (refuse_spills_ && kernel->spills() > of.own->spills()) {
@@ -253,7 +253,8 @@ std::optional<Failure> Subject::load(Candidate candidate, int workload, bool alo
   make_room();
   const auto make = [&](const std::vector<Tensor>& weights) {
     page_.enter(Phase::compiling, candidate);
-    auto kernel = std::make_unique<Kernel>(of.workload, candidate_made.policy, device_, weights);
+    auto kernel =
+        std::make_unique<Kernel>(of.workload, candidate_made.policy, device_, threads_, weights);
     grow_work(*kernel);
     return kernel;
   };

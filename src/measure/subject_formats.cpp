@@ -30,7 +30,8 @@ struct Callable {
   std::vector<void*> to;
 };
 
-Callable callable(const std::string& text, const StoredPolicies* policies, const Device& device) {
+Callable callable(const std::string& text, const StoredPolicies* policies, const Device& device,
+                  int threads) {
   const auto workload = std::make_shared<const Workload>(parse_workload(text));
   Callable made;
   std::mt19937 random(0);
@@ -48,7 +49,7 @@ Callable callable(const std::string& text, const StoredPolicies* policies, const
   }
   made.kernel = policies != nullptr
                     ? policies->kernel(workload, device, std::move(weights))
-                    : std::make_shared<const Kernel>(workload, device, std::move(weights));
+                    : std::make_shared<const Kernel>(workload, device, threads, std::move(weights));
   return made;
 }
 
@@ -61,7 +62,7 @@ std::vector<std::vector<double>> Subject::rounds_alone(const std::vector<std::st
     page_.enter(Phase::compiling);
     auto& one = ready.emplace_back();
     try {
-      one = callable(text, model_ ? model_->policies().get() : nullptr, device_);
+      one = callable(text, model_ ? model_->policies().get() : nullptr, device_, threads_);
       grow_work(*one->kernel);
     } catch (const Error&) {
       one.reset();
@@ -76,7 +77,7 @@ std::vector<std::vector<double>> Subject::rounds_alone(const std::vector<std::st
       const auto call_ns = [&] {
         page_.enter(Phase::timing);
         const double begin = steady_ns();
-        ready[i]->kernel->run_on(ready[i]->from, ready[i]->to, work, threads_);
+        ready[i]->kernel->run_on(ready[i]->from, ready[i]->to, work);
         return std::max(steady_ns() - begin, 1.0);
       };
       try {

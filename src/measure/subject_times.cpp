@@ -72,7 +72,7 @@ class Subject::PassRun : public StandIn {
     subject_.page_.candidate.store(step.candidate, std::memory_order_relaxed);
     try {
       const double begin = steady_ns();
-      run_with_fault(step.fault, *step.kernel, inputs, outputs, work, subject_.threads_);
+      run_with_fault(step.fault, *step.kernel, inputs, outputs, work);
       step.ns = steady_ns() - begin;
     } catch (const std::bad_alloc&) {
       throw CandidateStopped({Cause::out_of_memory, "it asks for more than the worker may have"});
@@ -215,7 +215,7 @@ AloneResult Subject::alone(int workload, const std::vector<Candidate>& order, Ca
     const auto batch_ns = [&](int64_t calls) {
       const double begin = steady_ns();
       for (int64_t i = 0; i < calls; ++i) {
-        run_with_fault(fault, kernel, from, to, work, threads_);
+        run_with_fault(fault, kernel, from, to, work);
       }
       return (steady_ns() - begin) / static_cast<double>(calls);
     };

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "device/dot.h"
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/packing.h"
@@ -53,7 +54,7 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
   const Expr& element = stage.elements[0];
   const DType dtype = element.dtype();
   const bool sums =
-      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
+      std::any_of(kDots.begin(), kDots.end(), [&](const Dot& dot) { return dot.left == dtype; });
   if (element->op != ExprOp::mul || !sums) return std::nullopt;
   const Shape extents = stage.extents();
   if (element_count(extents) == 0) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "device/machine_model.h"
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/packing.h"
@@ -12,53 +13,15 @@
 namespace aoe {
 namespace {
 
-// A core that nothing is known of: cycles only have to be comparable with each other.
-constexpr double kHertz = 3e9;
-constexpr double kCallCycles = 300;  // to begin and end a nest or a product
-
-// Bytes a cycle, by where they come from and go to.
-constexpr double kFirstLevel = 64;
-constexpr double kSecondLevel = 32;
-constexpr double kLastLevel = 12;
-constexpr double kMemory = 6;
-
-double moving_cycles(double bytes, const Device& device) {
-  if (bytes <= static_cast<double>(device.caches[0].bytes)) return bytes / kFirstLevel;
-  if (bytes <= static_cast<double>(device.caches[1].bytes)) return bytes / kSecondLevel;
-  return bytes / (bytes <= static_cast<double>(device.last_cache().bytes) ? kLastLevel : kMemory);
-}
-
-// Vectors of an operation a cycle can start are half as many where they are twice as wide as the
-// units that compute.
-double vector_cycles(const Device& device) { return device.vector_bytes > 32 ? 1 : 0.5; }
-
 // Of one operation on vectors, in those of a multiplication.
 double operation_cost(ExprOp op) {
-  switch (op) {
-    case ExprOp::constant:
-    case ExprOp::axis:
-    case ExprOp::load:
-    case ExprOp::arg: return 0;
-    case ExprOp::div:
-    case ExprOp::sqrt: return 8;
-    case ExprOp::exp:
-    case ExprOp::log:
-    case ExprOp::sin:
-    case ExprOp::cos:
-    case ExprOp::tan:
-    case ExprOp::asin:
-    case ExprOp::acos:
-    case ExprOp::atan:
-    case ExprOp::sinh:
-    case ExprOp::cosh:
-    case ExprOp::tanh:
-    case ExprOp::asinh:
-    case ExprOp::acosh:
-    case ExprOp::atanh:
-    case ExprOp::erf:
-    case ExprOp::pow: return 15;
-    default: return 1;
+  switch (cost_of(op)) {
+    case OpCost::none: return 0;
+    case OpCost::simple: return 1;
+    case OpCost::division: return machine::kDivision;
+    case OpCost::function: return machine::kFunction;
   }
+  return 0;
 }
 
 // Cycles of one loop of a nest, with what is decided about it.
@@ -67,7 +30,7 @@ class LoopEstimate {
   LoopEstimate(const Loop& loop, const Device& device)
       : loop_(loop),
         policy_(loop.policy),
-        each_(loop.policy.lanes > 1 ? vector_cycles(device) : 0.5) {}
+        each_(loop.policy.lanes > 1 ? machine::vector_cycles(device) : machine::kScalarCycles) {}
 
   double cycles() {
     const auto points = static_cast<double>(element_count(loop_.extents));
@@ -88,14 +51,11 @@ class LoopEstimate {
       step += each_ * static_cast<double>(loop_.reducer->combine.size());
       if (loop_.elements[0]->op == ExprOp::mul && is_sum(*loop_.reducer)) step -= each_;
       // Sums wait for each other.
-      constexpr double kLatency = 4;
-      step = std::max(step, kLatency / (policy_.unroll * policy_.block));
+      step = std::max(step, machine::kLatency / (policy_.unroll * policy_.block));
       total += points * vectors * step;
       const bool across =
           policy_.vector_axis >= 0 && loop_.is_reduced(static_cast<size_t>(policy_.vector_axis));
-      // Lanes are folded.
-      constexpr double kFolding = 12;
-      if (across) total += out_points * kFolding;
+      if (across) total += out_points * machine::kFoldingCycles;
       if (across) vectors = 1;
     }
     double last = 0;
@@ -105,8 +65,7 @@ class LoopEstimate {
       total += points * vectors * cycles_of_store(kept.store);
     total += out_points * vectors * last;
     // Every block of vectors is a turn of a loop.
-    constexpr double kTurn = 2;
-    return total + points * vectors / (policy_.unroll * policy_.block) * kTurn;
+    return total + points * vectors / (policy_.unroll * policy_.block) * machine::kTurnCycles;
   }
 
  private:
@@ -133,15 +92,13 @@ class LoopEstimate {
     if (along > 1 && along <= 4) return each_ * static_cast<double>(along + 1);
     const bool turned = policy_.block_axis >= 0 && policy_.block == policy_.lanes &&
                         form->coefficients[static_cast<size_t>(policy_.block_axis)] == 1;
-    constexpr double kTurned = 4;
-    return turned ? kTurned * each_ : policy_.lanes;
+    return turned ? machine::kTurned * each_ : policy_.lanes;
   }
 
   // May be outside, or somewhere that only a run knows.
   double irregular(const Expr& load) const {
-    constexpr double kTested = 3;
     if (load->linear) return 2.0 * policy_.lanes;
-    if (policy_.vector_axis < 0) return kTested;
+    if (policy_.vector_axis < 0) return machine::kTested;
     // Only the last position moves with the lanes, one by one: a vector of it lies side by side.
     bool side_by_side = true;
     for (int d = 0; d < load->rank; ++d) {
@@ -150,7 +107,7 @@ class LoopEstimate {
       const int64_t along = stride(*form);
       side_by_side = side_by_side && (d + 1 == load->rank ? along == 0 || along == 1 : along == 0);
     }
-    return side_by_side ? kTested * each_ : 2.0 * policy_.lanes;
+    return side_by_side ? machine::kTested * each_ : 2.0 * policy_.lanes;
   }
 
   double cycles_of_store(const NestStore& store) const {
@@ -199,7 +156,7 @@ double nest_cycles(const Nest& nest, const Device& device) {
   }
   double all_bytes = 0;
   for (const auto& [buffer, seen] : bytes) all_bytes += seen;
-  return std::max(cycles, moving_cycles(all_bytes, device)) + kCallCycles;
+  return std::max(cycles, machine::moving_cycles(all_bytes, device)) + machine::kStepCycles;
 }
 
 // Columns that are not read as they lie are copied: vectors of them where they lie side by side, or
@@ -211,9 +168,7 @@ double packing_cycles(const Schedule& schedule, const ProductItem& item, const D
   const auto elements =
       static_cast<double>(item.shape.outer * item.shape.depth * item.shape.columns);
   const int lanes = std::max(1, device.vector_bytes / info(item.shape.dtype).bytes);
-  constexpr double kCopied = 3;   // a load, a store, a turn
-  constexpr double kParted = 2;   // for each vector more of which a part is kept
-  constexpr double kElement = 2;  // one by one
+  using namespace machine;
   if (packs_by_rows(schedule.workload, stage, c)) return elements * (kCopied + kParted) / lanes;
   const auto walk = walk_of(schedule.workload, stage, c, c.right);
   if (!walk || walk->columns.empty() || walk->columns.back().extent < lanes / 2) {
@@ -229,19 +184,19 @@ double product_item_cycles(const Schedule& schedule, const ProductItem& item,
   const ProductShape& shape = item.shape;
   const int bytes = info(shape.dtype).bytes;
   const auto weights = static_cast<double>(shape.outer * shape.depth * shape.columns * bytes);
-  const double each = vector_cycles(device);
+  const double each = machine::vector_cycles(device);
   const Stage& stage = schedule.workload.stages[item.stage];
   if (item.winograd != 0) {
     const Winograd w = *winograd_of(schedule.workload, stage);
     const double positions = (item.winograd + 2.0) * (item.winograd + 2.0);
     const double products = positions * product_cycles(shape, policy, device, each);
-    return winograd_cycles(w, item.winograd, products, device) + kCallCycles;
+    return winograd_cycles(w, item.winograd, products, device) + machine::kStepCycles;
   }
   const auto left = static_cast<double>(shape.outer * shape.left_elements * bytes);
   const auto made = static_cast<double>(shape.outer * shape.rows * shape.columns * bytes);
-  const double moved = moving_cycles(left + weights + made, device);
+  const double moved = machine::moving_cycles(left + weights + made, device);
   return std::max(product_cycles(shape, policy, device, each), moved) +
-         packing_cycles(schedule, item, device) + kCallCycles;
+         packing_cycles(schedule, item, device) + machine::kStepCycles;
 }
 
 }  // namespace
@@ -260,7 +215,7 @@ double estimated_seconds(const Workload& workload, const Device& device) {
                                     std::get<ProductPolicy>(policy.items[i]), device);
     }
   }
-  return cycles / kHertz;
+  return cycles / machine::kHertz;
 }
 
 }  // namespace aoe

@@ -18,41 +18,6 @@ void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& v
   for (const Expr& expr : stage.results) for_each_node(expr, look);
 }
 
-// Operations that cost as much as loading a value again, or more.
-bool is_costly(ExprOp op) {
-  switch (op) {
-    case ExprOp::constant:
-    case ExprOp::axis:
-    case ExprOp::load:
-    case ExprOp::arg:
-    case ExprOp::cast:
-    case ExprOp::neg:
-    case ExprOp::abs:
-    case ExprOp::floor:
-    case ExprOp::ceil:
-    case ExprOp::round:
-    case ExprOp::is_nan:
-    case ExprOp::is_inf:
-    case ExprOp::logical_not:
-    case ExprOp::bit_not:
-    case ExprOp::add:
-    case ExprOp::sub:
-    case ExprOp::mul:
-    case ExprOp::min:
-    case ExprOp::max:
-    case ExprOp::eq:
-    case ExprOp::lt:
-    case ExprOp::le:
-    case ExprOp::bit_and:
-    case ExprOp::bit_or:
-    case ExprOp::bit_xor:
-    case ExprOp::shl:
-    case ExprOp::shr:
-    case ExprOp::select: return false;
-    default: return true;
-  }
-}
-
 // A written-in expression may not grow beyond this.
 constexpr int64_t kLargestInlined = 64;
 
@@ -115,7 +80,7 @@ bool can_inline(const Workload& workload, const Loaded& loaded, const Stage& sta
   int64_t nodes = 0;
   for_each_node(stage.results[0], [&](const Expr& e) {
     ++nodes;
-    costly += is_costly(e->op) ? 1 : 0;
+    costly += cost_of(e->op) >= OpCost::division ? 1 : 0;
   });
   if (nodes > kLargestInlined) return false;
   const bool repeats = uses.stages > 1 || uses.most_points > element_count(stage.axes);

@@ -10,18 +10,6 @@
 namespace aoe {
 namespace {
 
-bool is_costly(ExprOp op) {
-  switch (op) {
-    case ExprOp::exp:
-    case ExprOp::log:
-    case ExprOp::tanh:
-    case ExprOp::erf:
-    case ExprOp::div:
-    case ExprOp::sqrt: return true;
-    default: return false;
-  }
-}
-
 class LoopChoice {
  public:
   LoopChoice(const Nest& nest, const Loop& loop, const Device& device)
@@ -56,7 +44,7 @@ class LoopChoice {
   void look_at(const Expr& e) {
     if (!seen_.insert(&*e).second) return;
     widen(e.dtype());
-    costly_ += is_costly(e->op) ? 1 : 0;
+    costly_ += cost_of(e->op) >= OpCost::division ? 1 : 0;
     if (e->op == ExprOp::load) {
       add_load(e);
       if (has_outside(e)) look_at(e->operands.back());

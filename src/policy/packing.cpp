@@ -1,6 +1,7 @@
 #include "policy/packing.h"
 
 #include "expr/rewrite.h"
+#include "policy/loop_defaults.h"
 #include "policy/lower.h"
 #include "policy/window.h"
 
@@ -81,6 +82,15 @@ std::optional<Nest> by_rows(const Workload& workload, const Stage& stage, const 
 
 bool packs_by_rows(const Workload& workload, const Stage& stage, const Contraction& c) {
   return by_rows(workload, stage, c, c.column_count).has_value();
+}
+
+NestPolicy packing_policy(const Packing& packing, const ProductPolicy& policy,
+                          const Device& device) {
+  if (!policy.packing.loops.empty()) return policy.packing;
+  NestPolicy loops = choose_loops(packing.nest, device);
+  // What is packed is read at once.
+  for (LoopPolicy& loop : loops.loops) loop.streaming = false;
+  return loops;
 }
 
 Packing packing_of(const Workload& workload, const Stage& stage, const Contraction& c,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/device.h"
 #include "policy/contraction.h"
 #include "policy/nest.h"
 
@@ -17,6 +18,10 @@ struct Packing {
 };
 Packing packing_of(const Workload& workload, const Stage& stage, const Contraction& c,
                    int64_t pitch);
+
+// How it runs: as the policy says, or else by the default.
+NestPolicy packing_policy(const Packing& packing, const ProductPolicy& policy,
+                          const Device& device);
 
 // Whether what reaches beyond its tensor need not be surrounded first, as the packing does so.
 bool packs_by_rows(const Workload& workload, const Stage& stage, const Contraction& c);

@@ -26,6 +26,14 @@ struct NestPolicy {
   auto operator<=>(const NestPolicy&) const = default;
 };
 
+// What the threads of a product have each for itself.
+enum class Share : uint8_t {
+  automatic,  // what moves less between cores, by what is known of both sides
+  blocks,     // blocks of columns, as they are decided
+  columns,    // narrower ones, as many as there are threads
+  rows,       // tiles of rows
+};
+
 // How a contraction runs: blocks of rows x vectors in registers, around them blocks that stay in
 // the caches.
 struct ProductPolicy {
@@ -37,6 +45,11 @@ struct ProductPolicy {
   bool columns_first = false;  // all rows for a block of columns before the next, or the other way
   bool prefetch = false;       // the next columns while these are worked on
   bool streaming = false;      // results go past the caches
+  Share share = Share::automatic;
+  // Rows of Winograd's tiles, or of Strassen's pairs of rows, that are worked on at once; 0: what
+  // the caches keep.
+  int64_t strip = 0;
+  NestPolicy packing;  // of blocks of the right side; no loops: the default
   auto operator<=>(const ProductPolicy&) const = default;
 };
 

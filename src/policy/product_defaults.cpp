@@ -3,23 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policy/footprint.h"
+#include "device/dot.h"
+#include "device/machine_model.h"
 #include "policy/validate.h"
 
 namespace aoe {
 namespace {
-
-constexpr int64_t kSecondLevel = 512 << 10;  // where a device does not say
-
-int64_t second_level(const Device& device) {
-  return device.caches[1].bytes > 0 ? device.caches[1].bytes : kSecondLevel;
-}
-
-// Zen fetches the next columns by itself: hints cost models 1 to 5 % there. Where they spared
-// Sapphire Rapids a tenth of BERT's time, the processor does not look beyond a page.
-bool fetches_columns(const Device& device) {
-  return device.micro_architecture.starts_with("znver");
-}
 
 // What a core takes for a tile: each multiply-add, each vector of columns that has to come from the
 // second-level cache, and beside its steps, for all of it and for each line of results.
@@ -30,26 +19,24 @@ struct TileCosts {
   double line = 0;
 };
 
-// Cycles that `rows` x `vectors` accumulators take for one step of the depth, on a core that starts
-// two loads a cycle and waits four for a multiply-add.
+// Cycles that `rows` x `vectors` accumulators take for one step of the depth.
 double tile_cycles(int64_t rows, int64_t vectors, const TileCosts& costs) {
-  constexpr double kLatency = 4;
   const auto products = static_cast<double>(rows * vectors);
   const auto loads = static_cast<double>(rows + vectors);
   const double columns = static_cast<double>(vectors) * costs.column;
-  return std::max({products * costs.each, loads / 2, columns, kLatency});
+  return std::max(
+      {products * costs.each, loads / machine::kLoadsPerCycle, columns, machine::kLatency});
 }
 
 // While the first-level cache keeps the columns of a tile over all of the depth, all other tiles of
 // rows find them there.
 TileCosts tile_costs(const ProductShape& shape, const ProductPolicy& policy, const Device& device,
                      double each, double call) {
-  // Multiply-adds meanwhile; what goes past the caches goes the better the more lies side by side.
-  constexpr double kFar = 4.3;
-  constexpr double kApart = 3;
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   const bool stay = shape.depth * width * info(shape.dtype).bytes <= device.caches[0].bytes / 2;
-  return {each, stay ? 0 : kFar * each, call, policy.streaming ? kApart * each : 0};
+  // What goes past the caches goes the better the more lies side by side.
+  return {each, stay ? 0 : machine::kFarColumn * each, call,
+          policy.streaming ? machine::kStreamedLine * each : 0};
 }
 
 // All tiles of a product together: whole ones and those at the edges.
@@ -90,9 +77,9 @@ void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device&
       ProductPolicy tile = policy;
       tile.rows = rows;
       tile.vectors = vectors;
-      constexpr double kCallCycles = 60;
-      const double cycles =
-          all_cycles(shape, tile, tile_costs(shape, tile, device, 0.5, kCallCycles));
+      const TileCosts costs =
+          tile_costs(shape, tile, device, machine::kScalarCycles, machine::kTileCycles);
+      const double cycles = all_cycles(shape, tile, costs);
       // Among equals the squarer: it loads less.
       const double cost = cycles * (1 + 0.02 * (1.0 / rows + 1.0 / vectors));
       if (cost < best) {
@@ -149,7 +136,7 @@ ProductShape product_shape(const Winograd& w, int side) {
 
 ProductPolicy default_transformed(const ProductShape& shape, const Device& device) {
   ProductPolicy policy;
-  policy.lanes = device.vector_bytes / info(shape.dtype).bytes;
+  policy.lanes = dot_of(shape.dtype, device)->lanes(device.vector_bytes);
   // Whole blocks of columns, of few vectors: all rows share what is fetched of them.
   policy.vectors = shape.columns % (int64_t{2} * policy.lanes) == 0 ? 2 : 1;
   constexpr int kMostRows = 12;
@@ -159,45 +146,44 @@ ProductPolicy default_transformed(const ProductShape& shape, const Device& devic
   policy.depth = shape.depth;
   policy.columns = int64_t{policy.vectors} * policy.lanes;
   policy.columns_first = true;
-  policy.prefetch = !fetches_columns(device);
+  policy.prefetch = !machine::fetches_columns(device);
   return policy;
 }
 
 ProductPolicy default_halves(const ProductShape& shape, const Device& device) {
   ProductPolicy policy;
-  policy.lanes = device.vector_bytes / info(shape.dtype).bytes;
+  policy.lanes = dot_of(shape.dtype, device)->lanes(device.vector_bytes);
   while (shape.columns % policy.lanes != 0) policy.lanes /= 2;
   choose_tile(policy, shape, device);
   policy.depth = shape.depth;
   policy.columns = int64_t{policy.vectors} * policy.lanes;
   policy.columns_first = true;
-  policy.prefetch = !fetches_columns(device);
+  policy.prefetch = !machine::fetches_columns(device);
   return policy;
 }
 
 double product_cycles(const ProductShape& shape, const ProductPolicy& policy, const Device& device,
                       double each) {
-  // Of a tile's call little is left where one follows the other.
-  constexpr double kCallCycles = 10;
-  return static_cast<double>(shape.outer) *
-         all_cycles(shape, policy, tile_costs(shape, policy, device, each, kCallCycles));
+  const TileCosts costs = tile_costs(shape, policy, device, each, machine::kNextTileCycles);
+  return static_cast<double>(shape.outer) * all_cycles(shape, policy, costs);
 }
 
 bool is_worth_streaming(const ProductShape& shape, const Device& device) {
-  return exceeds_caches(device, shape.outer * shape.rows * shape.columns * info(shape.dtype).bytes);
+  return machine::exceeds_caches(
+      device, shape.outer * shape.rows * shape.columns * info(shape.dtype).bytes);
 }
 
 ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   ProductPolicy policy;
   const int bytes = info(shape.dtype).bytes;
-  policy.lanes = std::max(1, device.vector_bytes / bytes);
+  policy.lanes = dot_of(shape.dtype, device)->lanes(device.vector_bytes);
   while (policy.lanes / 2 >= shape.columns && policy.lanes > 1) policy.lanes /= 2;
   policy.streaming = is_worth_streaming(shape, device);
   choose_tile(policy, shape, device);
 
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   // What is worked on stays in half of the second-level cache.
-  const int64_t room = second_level(device) / 2 / bytes;
+  const int64_t room = machine::second_level_bytes(device) / 2 / bytes;
   if (shape.right == Side::packed) {
     // Deep blocks spare the sums a way to memory and back; at least a few tiles of columns.
     const int64_t columns = std::min(shape.columns, std::max(4 * width, shape.column_step));
@@ -214,9 +200,10 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   // While several tiles of rows use weights, the next are fetched. What one tile reads from afar it
   // waits for, and needs no blocks.
   const bool once = shape.rows <= policy.rows;
-  const bool far = shape.outer * shape.depth * shape.columns * bytes > second_level(device);
+  const bool far =
+      shape.outer * shape.depth * shape.columns * bytes > machine::second_level_bytes(device);
   if (once && shape.right == Side::fixed) policy.depth = shape.depth;
-  const bool shared = shape.right == Side::fixed && !fetches_columns(device);
+  const bool shared = shape.right == Side::fixed && !machine::fetches_columns(device);
   policy.prefetch = policy.columns_first && (once ? far && policy.columns > width : shared);
   return policy;
 }

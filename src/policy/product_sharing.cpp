@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
+#include "device/machine_model.h"
+
 namespace aoe {
 namespace {
-
-// Fewer multiply-adds are not worth another thread: they take two microseconds.
-constexpr int64_t kWorthSharing = 1 << 17;
 
 // The share of the threads that has work where so many pieces are handed out.
 double used(int64_t pieces, int threads) {
@@ -17,18 +16,20 @@ ProductSharing pieces_of(const ProductShape& shape, const ProductPolicy& policy,
                          int threads) {
   const ProductSharing as_decided{policy.columns, 1};
   const ProductSharing by_rows{policy.columns, std::min<int64_t>(row_tiles, threads)};
+  if (threads == 1 || policy.share == Share::blocks) return as_decided;
+  if (policy.share == Share::rows) return by_rows;
   // Whole matrices are enough of their own.
-  if (threads == 1 || shape.outer >= 4 * threads) return as_decided;
+  if (policy.share == Share::automatic && shape.outer >= 4 * threads) return as_decided;
   const int64_t blocks = ceil_div(shape.columns, policy.columns);
   const double blocks_used = used(shape.outer * blocks, threads);
-  if (shape.right == Side::packed) {
+  if (shape.right == Side::packed && policy.share == Share::automatic) {
     // A block is packed anew for each part of the rows.
     return shape.outer * blocks >= 4 * threads || blocks_used == 1 ? as_decided : by_rows;
   }
   // Narrower blocks are made of the same tiles if they end where those do.
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
-  const bool narrows =
-      width % shape.column_step == 0 && (blocks == 1 || policy.columns % width == 0);
+  const bool narrows = shape.right != Side::packed && width % shape.column_step == 0 &&
+                       (blocks == 1 || policy.columns % width == 0);
   const int64_t panels = ceil_div(shape.columns, width);
   const double rows_used = used(shape.outer * row_tiles, threads);
   const double columns_used = narrows ? used(shape.outer * panels, threads) : blocks_used;
@@ -38,7 +39,7 @@ ProductSharing pieces_of(const ProductShape& shape, const ProductPolicy& policy,
   constexpr double kAsGood = 0.9;
   const bool rows =
       large_right ? kAsGood * rows_used > columns_used : rows_used >= kAsGood * columns_used;
-  if (rows) return by_rows;
+  if (rows && policy.share != Share::columns) return by_rows;
   if (!narrows) return as_decided;
   return {std::min(policy.columns, ceil_div(panels, threads) * width), 1};
 }
@@ -50,8 +51,8 @@ ProductSharing product_sharing(const ProductShape& shape, const ProductPolicy& p
   ProductSharing sharing = pieces_of(shape, policy, row_tiles, threads);
   const int64_t pieces = shape.outer * sharing.row_parts * ceil_div(shape.columns, sharing.columns);
   const int64_t macs = shape.outer * shape.rows * shape.columns * shape.depth;
-  sharing.grain =
-      ceil_div(kWorthSharing, std::max<int64_t>(1, macs / std::max<int64_t>(1, pieces)));
+  sharing.grain = ceil_div(machine::kProductsWorthSharing,
+                           std::max<int64_t>(1, macs / std::max<int64_t>(1, pieces)));
   return sharing;
 }
 

@@ -5,6 +5,19 @@
 #include "policy/schedule.h"
 
 namespace aoe {
+namespace {
+
+// What is stored is read at once.
+Nest finished(Nest nest, Loop loop, const Device& device) {
+  size_t kept = ~size_t{0};
+  nest.loops = {lower_loop(nest.buffers, std::move(loop), nest.outer.size(), kept)};
+  NestPolicy policy = choose_loops(nest, device);
+  policy.loops[0].streaming = false;
+  return decided(std::move(nest), policy);
+}
+
+}  // namespace
+
 bool may_run_by_strassen(const Workload& workload, const Stage& stage, const Contraction& c,
                          const ProductShape& shape) {
   if (shape.outer != 1 || shape.left != Side::direct || shape.right != Side::fixed) return false;
@@ -32,7 +45,7 @@ Nest strassen_sums(const Workload& workload, const MatrixLoad& left, const Produ
   nest.outer = {upper};
   nest.buffers = {{DType::f32, workload.values[static_cast<size_t>(left.value)].type.shape,
                    workload.storage(left.value), false},
-                  {DType::f32, {kStrassenSums * step}, -1, false}};
+                  {DType::f32, {(kStrassenSums - 1) * step + upper * pitch}, -1, false}};
   Loop loop;
   loop.extents = {upper, shape.depth / 2};
   loop.out_rank = 2;
@@ -50,12 +63,24 @@ Nest strassen_sums(const Workload& workload, const MatrixLoad& left, const Produ
   else loop.results = {a11 + a22, a21 + a22, a11 + a12, a21 - a11, a12 - a22};
   const Expr place = Expr::axis(0) * pitch + Expr::axis(1);
   for (int64_t s = 0; s < kStrassenSums; ++s) loop.stores.push_back({1, place + s * step});
-  size_t kept = ~size_t{0};
-  nest.loops = {lower_loop(nest.buffers, std::move(loop), nest.outer.size(), kept)};
-  NestPolicy policy = choose_loops(nest, device);
-  // They are read at once.
-  policy.loops[0].streaming = false;
-  return decided(std::move(nest), policy);
+  return finished(std::move(nest), std::move(loop), device);
+}
+
+int64_t strassen_strip(const ProductPolicy& policy) {
+  constexpr int64_t kMostPairs = 128;
+  return policy.strip > 0 ? policy.strip : kMostPairs;
+}
+
+Nest strassen_zeros(int64_t rows, int64_t width, const Device& device) {
+  Nest nest;
+  nest.outer = {rows};
+  nest.buffers = {{DType::f32, {rows * width}, -1, false}};
+  Loop loop;
+  loop.extents = {rows, width};
+  loop.out_rank = 2;
+  loop.results = {Expr::constant(DType::f32, 0)};
+  loop.stores = {{0, Expr::axis(0) * width + Expr::axis(1)}};
+  return finished(std::move(nest), std::move(loop), device);
 }
 
 }  // namespace aoe

@@ -25,10 +25,17 @@ ProductShape strassen_shape(const ProductShape& shape);
 // a quarter as it lies.
 inline constexpr int64_t kStrassenSums = 5;
 
+// Pairs of rows that are worked on at once: as the policy says, or else so few that their sums and
+// what lies between stay near, and so many that weights come often enough to be worth it.
+int64_t strassen_strip(const ProductPolicy& policy);
+
 // The sums of pairs of rows, or of the last row, which may have no other: from the value that is
 // the left side into the buffer without a value, whose rows are `pitch` and whose matrices are
 // `step` elements apart.
 Nest strassen_sums(const Workload& workload, const MatrixLoad& left, const ProductShape& shape,
                    bool alone, int64_t pitch, int64_t step, const Device& device);
+
+// Zeros for rows of `width` elements, in the buffer without a value.
+Nest strassen_zeros(int64_t rows, int64_t width, const Device& device);
 
 }  // namespace aoe

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "device/machine_model.h"
 #include "expr/affine.h"
 #include "expr/rewrite.h"
-#include "policy/footprint.h"
 
 namespace aoe {
 namespace {
@@ -65,7 +65,7 @@ bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy) {
 bool is_worth_streaming(const Nest& nest, const Loop& loop, const Device& device) {
   return std::any_of(loop.stores.begin(), loop.stores.end(), [&](const NestStore& store) {
     const NestBuffer& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
-    return exceeds_caches(device, element_count(buffer.shape) * info(buffer.dtype).bytes);
+    return machine::exceeds_caches(device, element_count(buffer.shape) * info(buffer.dtype).bytes);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <set>
 
+#include "device/dot.h"
 #include "expr/rewrite.h"
 #include "expr/text.h"
 #include "policy/streaming.h"
@@ -199,7 +200,7 @@ int most_lanes(const Loop& loop, const Device& device) {
 }
 
 int most_lanes(const ProductShape& shape, const Device& device) {
-  int lanes = std::max(1, device.vector_bytes / info(shape.dtype).bytes);
+  int lanes = dot_of(shape.dtype, device)->lanes(device.vector_bytes);
   while (lanes / 2 >= shape.columns && lanes > 1) lanes /= 2;
   return lanes;
 }

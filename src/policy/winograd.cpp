@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "device/machine_model.h"
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/contraction.h"
@@ -207,6 +208,28 @@ WinogradTile::WinogradTile(int side) : side(side), points(side + 2) {
   }
 }
 
+std::vector<double> WinogradTile::weight_factors() const {
+  const auto n = static_cast<size_t>(points);
+  std::vector<double> factors;
+  for (size_t p = 0; p < n * n; ++p) {
+    for (size_t tap = 0; tap < 9; ++tap) {
+      factors.push_back(weights[p / n * 3 + tap / 3] * weights[p % n * 3 + tap % 3]);
+    }
+  }
+  return factors;
+}
+
+int64_t winograd_strip(const Winograd& w, int side, const ProductPolicy& policy,
+                       const Device& device) {
+  const int64_t all = tiles_along(w.height, side);
+  if (policy.strip > 0) return std::min(policy.strip, all);
+  const int64_t room = machine::second_level_bytes(device) * 6 / 10;
+  const int64_t positions = int64_t{side + 2} * (side + 2);
+  const int64_t filters = int64_t{policy.vectors} * policy.lanes;
+  const int64_t row = positions * tiles_along(w.width, side) * (w.channels + filters) * 4;
+  return std::clamp<int64_t>(room / row, 1, all);
+}
+
 int64_t WinogradMemory::image_step(const Winograd& w, int side) const {
   return rows * tiles_along(w.width, side) * w.channels + 16;
 }
@@ -287,24 +310,20 @@ int64_t tiles_of(const Winograd& w, int side) {
   return w.images * tiles_along(w.height, side) * tiles_along(w.width, side);
 }
 
-// Of weights that do not stay in the second-level cache.
-double fetching_cycles(double weights, const Device& device) {
-  constexpr double kBytesACycle = 6;
-  const auto cache = static_cast<double>(std::max<int64_t>(device.caches[1].bytes, 256 << 10));
-  const double bytes = weights * 4;
-  return bytes > cache / 2 ? bytes / kBytesACycle : 0;
+// As if it held all rows of tiles for each position; a call has some of them.
+NestBuffer own_buffer(int64_t positions, int64_t step, int64_t all) {
+  return {DType::f32, {(positions - 1) * step + all}, -1, false};
 }
 
 }  // namespace
 
 double winograd_cycles(const Winograd& w, int side, double products, const Device& device) {
-  constexpr double kTransformed = 2.5;  // for a vector
   const double positions = (side + 2.0) * (side + 2.0);
   const auto c = static_cast<double>(w.channels);
   const auto k = static_cast<double>(w.filters);
   const double points = static_cast<double>(tiles_of(w, side)) * positions;
-  return std::max(products, fetching_cycles(positions * c * k, device)) +
-         kTransformed * points * (c + k) / (device.vector_bytes / 4);
+  return std::max(products, machine::fetching_cycles(positions * c * k * 4, device)) +
+         machine::kTransformed * points * (c + k) / (device.vector_bytes / 4);
 }
 
 int default_winograd(const Winograd& w, const Device& device) {
@@ -313,17 +332,16 @@ int default_winograd(const Winograd& w, const Device& device) {
   if (w.channels < kFewChannels || w.filters % lanes != 0 || w.filters < kFewChannels) return 0;
   // A multiply-add of whole vectors a cycle; what gains little is not worth its memory.
   constexpr double kWorthwhile = 0.8;
-  constexpr double kOfPeak = 0.85;
   const auto pixels = static_cast<double>(w.images * w.height * w.width);
   const auto c = static_cast<double>(w.channels);
   const auto k = static_cast<double>(w.filters);
-  double best =
-      kWorthwhile * std::max(pixels * 9 * c * k / lanes, fetching_cycles(9 * c * k, device));
+  double best = kWorthwhile * std::max(pixels * 9 * c * k / lanes,
+                                       machine::fetching_cycles(9 * c * k * 4, device));
   int chosen = 0;
   for (const int side : kWinogradTiles) {
     const double positions = (side + 2.0) * (side + 2.0);
     const double products = static_cast<double>(tiles_of(w, side)) * positions * c * k / lanes;
-    const double cycles = winograd_cycles(w, side, products / kOfPeak, device);
+    const double cycles = winograd_cycles(w, side, products / machine::kShareOfPeak, device);
     if (cycles < best) {
       best = cycles;
       chosen = side;
@@ -342,7 +360,8 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
   nest.outer = {w.images, rows};
   nest.buffers = {{DType::f32, workload.values[static_cast<size_t>(value)].type.shape,
                    workload.storage(value), false},
-                  {DType::f32, {tile.positions() * memory.image_step(w, tile.side)}, -1, false}};
+                  own_buffer(tile.positions(), memory.image_step(w, tile.side),
+                             w.images * rows * columns * w.channels)};
   Loop loop;
   loop.extents = {w.images, rows, columns, w.channels};
   loop.out_rank = 4;
@@ -383,7 +402,8 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
   const int64_t high = whole ? m : w.height % m;
   Nest nest;
   nest.outer = {w.images, whole ? whole_rows : 1};
-  nest.buffers = {{DType::f32, {tile.positions() * memory.product_step(w, tile.side)}, -1, false}};
+  nest.buffers = {own_buffer(tile.positions(), memory.product_step(w, tile.side),
+                             w.images * all_rows * all_columns * memory.columns)};
   std::map<int64_t, int> buffers;  // by value
   const auto buffer_of = [&](int64_t value) {
     const auto [known, fresh] = buffers.emplace(value, static_cast<int>(nest.buffers.size()));

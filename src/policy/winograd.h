@@ -44,6 +44,8 @@ struct WinogradTile {
 
   explicit WinogradTile(int side);
   int64_t positions() const { return int64_t{points} * points; }
+  // For each position in a tile of the image: how often each of the nine taps is in its weights.
+  std::vector<double> weight_factors() const;
 };
 
 // How tiles lie in a thread's own memory. Rows of tiles are counted over all images.
@@ -54,6 +56,11 @@ struct WinogradMemory {
   int64_t image_step(const Winograd& w, int side) const;
   int64_t product_step(const Winograd& w, int side) const;
 };
+
+// Rows of tiles that are worked on at once: as the policy says, or else so many that what is
+// between the transforms stays in the second-level cache.
+int64_t winograd_strip(const Winograd& w, int side, const ProductPolicy& policy,
+                       const Device& device);
 
 // Brings rows of tiles of the image into the buffer without a value, transformed. Outer points are
 // images x rows of tiles.

@@ -102,7 +102,8 @@ void Executable::prepare(Step& step, Task& task, bool late) const {
   step.kernel =
       engine_.policies
           ? engine_.policies->kernel(std::move(whole), *engine_.device, std::move(weights))
-          : std::make_shared<const Kernel>(std::move(whole), *engine_.device, std::move(weights));
+          : std::make_shared<const Kernel>(std::move(whole), *engine_.device, engine_.threads,
+                                           std::move(weights));
 }
 
 std::vector<Tensor> Executable::weights_of(const Workload& workload, const Task& task) const {
@@ -138,7 +139,7 @@ void Executable::lay_out_arena() {
   std::vector<Lifetime> lifetimes = plan_.buffers;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Task& task = plan_.steps[i].task;
-    const int64_t work = steps_[i].kernel ? steps_[i].kernel->work_bytes(engine_.threads) : 0;
+    const int64_t work = steps_[i].kernel ? steps_[i].kernel->work_bytes() : 0;
     most_pointers = std::max(most_pointers, task.inputs.size() + task.outputs.size());
     lifetimes.push_back({work, static_cast<int>(i), static_cast<int>(i)});
   }
@@ -266,8 +267,7 @@ void Executable::run_kernel(size_t index, const Task& task, Run& run) const {
   if (run.stand_in != nullptr) {
     return run.stand_in->run_kernel(index, {from, inputs}, {to, task.outputs.size()});
   }
-  step.kernel->run_on({from, inputs}, {to, task.outputs.size()}, run.arena + step.work,
-                      engine_.threads);
+  step.kernel->run_on({from, inputs}, {to, task.outputs.size()}, run.arena + step.work);
 }
 
 void Executable::put_in_place(const PlanStep& step, Run& run) const {
@@ -292,8 +292,8 @@ void Executable::run_apart(const Step& step, const PlanStep& plan, Run& run) con
   const auto run_task = [&](const Step& runs, const Task& task) {
     std::vector<Tensor> tensors;
     for (const int id : task.inputs) tensors.push_back(value_of(id, run).tensor());
-    for (Tensor& tensor : runs.kernel ? runs.kernel->run(tensors, engine_.threads)
-                                      : runs.evaluator->run(tensors, engine_.threads)) {
+    for (Tensor& tensor :
+         runs.kernel ? runs.kernel->run(tensors) : runs.evaluator->run(tensors, engine_.threads)) {
       results.emplace_back(std::move(tensor));
     }
     made = task.outputs;

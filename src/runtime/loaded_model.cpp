@@ -37,7 +37,7 @@ Engine engine_of(const LoadOptions& options) {
   if (options.kernels == "reference") return engine;
   engine.device = host_device();
   if (options.kernels.empty()) return engine;
-  const auto set = instruction_set_named(options.kernels);
+  const auto set = vector_feature_named(options.kernels);
   require(set.has_value(), "kernels is '{}'; sse2, avx2, avx512 or reference are expected",
           options.kernels);
   engine.device = narrowed(*engine.device, *set);

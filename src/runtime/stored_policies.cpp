@@ -26,8 +26,7 @@ std::vector<fs::path> those_there(const BankPlaces& places) {
 }  // namespace
 
 Target target_of(const Device& device, int threads) {
-  const auto& sets = device.instruction_sets;
-  return {device.soc_version(), sets.empty() ? "" : std::string(name(sets.back())), threads};
+  return {device.soc_version(), std::string(device.widest_vectors()), threads};
 }
 
 StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
@@ -132,7 +131,8 @@ std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workl
     const std::lock_guard lock(mutex_);
     origins_[key_of(*workload)] = Origin::none;
   }
-  return std::make_shared<const Kernel>(std::move(workload), device, std::move(weights));
+  return std::make_shared<const Kernel>(std::move(workload), device, target_.threads,
+                                        std::move(weights));
 }
 
 // Nothing, with a word about it, if the text is not valid.
@@ -141,8 +141,8 @@ std::shared_ptr<const Kernel> StoredPolicies::kernel_by(
     const Device& device, const std::vector<Tensor>& weights) const {
   const uint64_t key = key_of(*workload);
   try {
-    auto kernel =
-        std::make_shared<const Kernel>(workload, parse_policy(text, *workload), device, weights);
+    auto kernel = std::make_shared<const Kernel>(workload, parse_policy(text, *workload), device,
+                                                 target_.threads, weights);
     const std::lock_guard lock(mutex_);
     origins_[key] = origin;
     return kernel;

@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Cpus = std::vector<int>;
-using Sets = std::vector<InstructionSet>;
 
 // A folder that looks like a part of /proc and /sys, gone with the test.
 class FakeSystem {
@@ -82,14 +81,17 @@ TEST(Device, MicroArchitecturesAreNamedAfterCpuid) {
   }
 }
 
-TEST(Device, InstructionSetsHaveNames) {
-  for (const InstructionSet set : kInstructionSets) {
-    EXPECT_EQ(instruction_set_named(name(set)), set);
+TEST(Device, VectorFeaturesHaveNames) {
+  for (const Feature set : kVectorFeatures) {
+    EXPECT_EQ(vector_feature_named(name(set)), set);
   }
-  EXPECT_EQ(name(InstructionSet::avx512), "avx512");
-  EXPECT_EQ(instruction_set_named("AVX2"), std::nullopt);
-  EXPECT_EQ(instruction_set_named(""), std::nullopt);
+  EXPECT_EQ(name(Feature::avx512), "avx512");
+  EXPECT_EQ(vector_feature_named("AVX2"), std::nullopt);
+  EXPECT_EQ(vector_feature_named(""), std::nullopt);
 }
+
+constexpr Features kMiddle{Feature::fma, Feature::f16c, Feature::avx2};
+constexpr Features kWide{Feature::fma, Feature::f16c, Feature::avx2, Feature::avx512};
 
 TEST(Device, FeaturesCountOnlyWithTheRegistersTheSystemKeeps) {
   constexpr uint32_t kAllOfLeaf1 = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29;
@@ -97,16 +99,16 @@ TEST(Device, FeaturesCountOnlyWithTheRegistersTheSystemKeeps) {
   constexpr uint32_t kAvx512 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31;
   struct Case {
     FeatureWords words;
-    Features announced;  // fma, f16c, avx2, avx512
+    Features announced;
   };
   const std::vector<Case> cases{
-      {{kAllOfLeaf1, kAvx2 | kAvx512, 0xe7}, {true, true, true, true}},
-      {{kAllOfLeaf1, kAvx2 | kAvx512, 0x07}, {true, true, true, false}},
+      {{kAllOfLeaf1, kAvx2 | kAvx512, 0xe7}, kWide},
+      {{kAllOfLeaf1, kAvx2 | kAvx512, 0x07}, kMiddle},
       {{kAllOfLeaf1, kAvx2 | kAvx512, 0x03}, {}},
-      {{kAllOfLeaf1, kAvx2 | 1u << 16, 0xe7}, {true, true, true, false}},  // AVX-512 F alone
-      {{kAllOfLeaf1 & ~(1u << 12), kAvx2 | kAvx512, 0xe7}, {false, true, false, false}},
+      {{kAllOfLeaf1, kAvx2 | 1u << 16, 0xe7}, kMiddle},  // AVX-512 F alone
+      {{kAllOfLeaf1 & ~(1u << 12), kAvx2 | kAvx512, 0xe7}, {Feature::f16c}},
       {{kAllOfLeaf1 & ~(1u << 27), kAvx2, 0x07}, {}},
-      {{kAllOfLeaf1, 0, 0x07}, {true, true, false, false}},
+      {{kAllOfLeaf1, 0, 0x07}, {Feature::fma, Feature::f16c}},
       {{}, {}},
   };
   for (const auto& [words, announced] : cases) EXPECT_EQ(announced_features(words), announced);
@@ -300,38 +302,34 @@ TEST(DeviceProbe, ManyThreadsMayAskAtOnce) {
 }
 
 TEST(DeviceProbe, OnlyWhatRunsWorks) {
-  constexpr Features kAll{true, true, true, true};
   struct Case {
-    Features announced;  // fma, f16c, avx2, avx512
+    Features announced;
     Features runs;
     Features working;
   };
   const std::vector<Case> cases{
-      {kAll, kAll, kAll},
-      {kAll, {true, true, true, false}, {true, true, true, false}},
-      {kAll, {true, true, false, true}, {true, true, false, false}},
-      {kAll, {false, true, true, true}, {false, true, false, false}},
-      {kAll, {}, {}},
-      {{true, true, true, false}, kAll, {true, true, true, false}},
-      {{}, kAll, {}},
+      {kWide, kWide, kWide},
+      {kWide, kMiddle, kMiddle},
+      {kWide, {Feature::fma, Feature::f16c, Feature::avx512}, {Feature::fma, Feature::f16c}},
+      {kWide, {Feature::f16c, Feature::avx2, Feature::avx512}, {Feature::f16c}},
+      {kWide, {}, {}},
+      {kMiddle, kWide, kMiddle},
+      {{}, kWide, {}},
   };
   for (const auto& [announced, runs, working] : cases) {
-    const auto run = [&](const Features& tried) {
-      return (!tried.fma || runs.fma) && (!tried.f16c || runs.f16c) && (!tried.avx2 || runs.avx2) &&
-             (!tried.avx512 || runs.avx512);
-    };
+    const auto run = [&](const Features& tried) { return runs.has_all(tried); };
     EXPECT_EQ(working_features(announced, run), working);
   }
 }
 
 TEST(DeviceProbe, ADeviceHasWhatWorksAndNamesWhatIsOnlyAnnounced) {
   Device device;
-  set_features(device, {true, true, true, true}, {true, true, true, false});
-  EXPECT_EQ(device.instruction_sets, (Sets{InstructionSet::sse2, InstructionSet::avx2}));
-  EXPECT_EQ(device.announced_only, (Sets{InstructionSet::avx512}));
+  set_features(device, kWide, kMiddle);
+  EXPECT_EQ(device.vector_features(), (std::vector{Feature::sse2, Feature::avx2}));
+  EXPECT_EQ(device.announced_only, Features{Feature::avx512});
   EXPECT_EQ(device.vector_bytes, 32);
   EXPECT_EQ(device.vector_registers, 16);
-  EXPECT_TRUE(device.fma && device.f16c);
+  EXPECT_TRUE(device.has(Feature::fma) && device.has(Feature::f16c));
 }
 
 // --- the device -------------------------------------------------------------------------------
@@ -340,8 +338,8 @@ Device wide_device() {
   Device device;
   device.architecture = "x86_64";
   device.micro_architecture = "znver4";
-  device.instruction_sets.assign(kInstructionSets.begin(), kInstructionSets.end());
-  device.fma = device.f16c = true;
+  device.features = kWide;
+  device.features.set(Feature::sse2, true);
   device.vector_bytes = 64;
   device.vector_registers = 32;
   device.caches = {Cache{32 << 10, 64, 1}, Cache{1 << 20, 64, 1}, Cache{32 << 20, 64, 8}};
@@ -351,20 +349,20 @@ Device wide_device() {
 TEST(Device, NarrowedIsTheSameMachineWithNarrowerVectors) {
   const Device wide = wide_device();
   EXPECT_EQ(wide.soc_version(), "x86_64_znver4");
-  EXPECT_EQ(narrowed(wide, InstructionSet::avx512).vector_bytes, 64);
+  EXPECT_EQ(narrowed(wide, Feature::avx512).vector_bytes, 64);
 
-  const Device middle = narrowed(wide, InstructionSet::avx2);
+  const Device middle = narrowed(wide, Feature::avx2);
   EXPECT_EQ(middle.vector_bytes, 32);
   EXPECT_EQ(middle.vector_registers, 16);
-  EXPECT_TRUE(middle.fma && middle.f16c && middle.has(InstructionSet::avx2));
-  EXPECT_FALSE(middle.has(InstructionSet::avx512));
+  EXPECT_TRUE(middle.has(Feature::fma) && middle.has(Feature::f16c) && middle.has(Feature::avx2));
+  EXPECT_FALSE(middle.has(Feature::avx512));
   EXPECT_EQ(middle.soc_version(), wide.soc_version());
   EXPECT_EQ(middle.caches, wide.caches);
 
-  const Device narrow = narrowed(wide, InstructionSet::sse2);
+  const Device narrow = narrowed(wide, Feature::sse2);
   EXPECT_EQ(narrow.vector_bytes, 16);
-  EXPECT_FALSE(narrow.fma || narrow.f16c || narrow.has(InstructionSet::avx2));
-  EXPECT_THROW(narrowed(narrow, InstructionSet::avx2), Error);
+  EXPECT_FALSE(narrow.has(Feature::fma) || narrow.has(Feature::f16c) || narrow.has(Feature::avx2));
+  EXPECT_THROW(narrowed(narrow, Feature::avx2), Error);
 }
 
 TEST(Device, TheHostIsOneMachineForAllThreads) {
@@ -378,8 +376,8 @@ TEST(Device, TheHostIsOneMachineForAllThreads) {
   EXPECT_GT(host.memory_bytes, 0);
 #if defined(__x86_64__)
   EXPECT_EQ(host.architecture, "x86_64");
-  EXPECT_TRUE(host.has(InstructionSet::sse2));
-  EXPECT_EQ(host.vector_bytes, 16 << (host.instruction_sets.size() - 1));
+  EXPECT_TRUE(host.has(Feature::sse2));
+  EXPECT_EQ(host.vector_bytes, 16 << (host.vector_features().size() - 1));
 #endif
 }
 
@@ -394,7 +392,7 @@ TEST(Device, CopiesReachBeyondAllTheCachesInvolved) {
 }
 
 TEST(Device, EveryWorkingInstructionSetCanBeMeasured) {
-  for (const InstructionSet set : host_device().instruction_sets) {
+  for (const Feature set : host_device().vector_features()) {
     const Rates rates = measure_rates(narrowed(host_device(), set), 1);
     EXPECT_GT(rates.fma_gflops, 0) << name(set);
     EXPECT_GT(rates.copy_gbps, 0) << name(set);

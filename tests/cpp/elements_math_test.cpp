@@ -65,7 +65,7 @@ double error_in_ulps(float got, double exact) {
 class ElementsMath : public testing::TestWithParam<Device> {};
 INSTANTIATE_TEST_SUITE_P(Host, ElementsMath, testing::ValuesIn(host_devices()),
                          [](const auto& device) {
-                           return std::string(name(device.param.instruction_sets.back()));
+                           return std::string(device.param.widest_vectors());
                          });
 
 Generated::Body body_of(ExprOp op, int lanes) {

@@ -43,7 +43,7 @@ class GuardedPage {
 class ElementsMemory : public testing::TestWithParam<Device> {};
 INSTANTIATE_TEST_SUITE_P(Host, ElementsMemory, testing::ValuesIn(host_devices()),
                          [](const auto& device) {
-                           return std::string(name(device.param.instruction_sets.back()));
+                           return std::string(device.param.widest_vectors());
                          });
 
 // True in the lanes from `first` on, below `last`.

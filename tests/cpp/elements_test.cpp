@@ -186,7 +186,7 @@ class ElementsOf : public testing::TestWithParam<Device> {
 
 INSTANTIATE_TEST_SUITE_P(Host, ElementsOf, testing::ValuesIn(host_devices()),
                          [](const auto& device) {
-                           return std::string(name(device.param.instruction_sets.back()));
+                           return std::string(device.param.widest_vectors());
                          });
 
 std::string title_of(ExprOp op, DType dtype) {

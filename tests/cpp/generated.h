@@ -14,7 +14,7 @@ namespace aoe {
 // The instruction sets that this machine has, each as a device.
 inline std::vector<Device> host_devices() {
   std::vector<Device> devices;
-  for (const InstructionSet set : host_device().instruction_sets) {
+  for (const Feature set : host_device().vector_features()) {
     devices.push_back(narrowed(host_device(), set));
   }
   return devices;

@@ -142,7 +142,7 @@ TEST(Compiler, TakesWhatAnotherProcessMade) {
   EXPECT_EQ(found->bytes(), made->bytes());
 
   Device other = device;
-  other.fma = !other.fma;
+  other.features.set(Feature::fma, !other.has(Feature::fma));
   const auto another = Compiler(disk).compile("forty", other, accumulates(other, 40));
   EXPECT_GT(another->compile_ms(), 0) << "another device's code is not found";
 }
@@ -217,7 +217,7 @@ TEST(Compiler, ErrorsAreSentences) {
 }
 
 TEST(Compiler, CountsSpillsInLoops) {
-  for (const InstructionSet set : host_device().instruction_sets) {
+  for (const Feature set : host_device().vector_features()) {
     const Device device = narrowed(host_device(), set);
     EXPECT_EQ(assembled(device, accumulates(device, 8)).spills, 0) << name(set);
     // Each accumulator that has no register is brought back and stored once in an iteration.

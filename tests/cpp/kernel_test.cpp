@@ -119,8 +119,8 @@ void expect_as_the_reference(const char* text, const std::string& policy_text = 
     const Policy policy = policy_text.empty() ? default_policy(*workload, device)
                                               : parse_policy(policy_text, *workload);
     if (validate(policy, *workload, device)) continue;
-    const Kernel kernel(workload, policy, device, weights);
-    const std::vector<Tensor> results = kernel.run(inputs, 1);
+    const Kernel kernel(workload, policy, device, 1, weights);
+    const std::vector<Tensor> results = kernel.run(inputs);
     EXPECT_EQ(kernel.fallbacks(), 0);
     for (size_t i = 0; i < expected.size(); ++i) {
       const std::vector<double> found = results[i].to_doubles();
@@ -129,7 +129,7 @@ void expect_as_the_reference(const char* text, const std::string& policy_text = 
       for (const double number : wanted) largest = std::max(largest, std::fabs(number));
       for (size_t e = 0; e < wanted.size(); ++e) {
         ASSERT_NEAR(found[e], wanted[e], 1e-5 * largest)
-            << name(device.instruction_sets.back()) << ", output " << i << ", element " << e;
+            << device.widest_vectors() << ", output " << i << ", element " << e;
       }
     }
   }
@@ -218,13 +218,13 @@ void expect_near_the_reference(const std::string& text, const StagePolicy& by) {
   ASSERT_EQ(schedule.items.size(), 1) << text;
   ASSERT_TRUE(std::get<ProductItem>(schedule.items[0]).shape.transformed) << text;
   for (const Device& device : host_devices()) {
-    const Kernel kernel(workload, default_policy(schedule, structure, device), device, weights);
     for (const int threads : {1, 3}) {
-      const std::vector<double> found = kernel.run(inputs, threads)[0].to_doubles();
+      const Kernel kernel(workload, default_policy(schedule, structure, device), device, threads,
+                          weights);
+      const std::vector<double> found = kernel.run(inputs)[0].to_doubles();
       for (size_t e = 0; e < expected.size(); ++e) {
         ASSERT_NEAR(found[e], expected[e], 1e-5 * largest)
-            << text << name(device.instruction_sets.back()) << ", " << threads
-            << " threads, element " << e;
+            << text << device.widest_vectors() << ", " << threads << " threads, element " << e;
       }
     }
   }
@@ -287,7 +287,7 @@ TEST(Strassen, MixesNoMoreThanTwoRows) {
   const Device device = host_devices().back();
   const Policy policy = default_policy(schedule_of(*workload, structure), structure, device);
   const std::vector<double> found =
-      Kernel(workload, policy, device, {{}, inputs[1]}).run(inputs, 1)[0].to_doubles();
+      Kernel(workload, policy, device, 1, {{}, inputs[1]}).run(inputs)[0].to_doubles();
   for (size_t e = 0; e < found.size(); ++e) {
     if (e / 64 != 4 && e / 64 != 5) {
       EXPECT_TRUE(std::isfinite(found[e])) << e;
@@ -335,10 +335,10 @@ TEST(Winograd, IsForConvolutionsAlone) {
 TEST(Kernel, ReportsAnIndexAsTheReferenceDoes) {
   const auto workload = std::make_shared<const Workload>(
       parse_workload("in %0 f32[4]\nin %1 i64[3]\n%2 f32[3] = %0[%1[a]]\nout %2\n"));
-  const Kernel kernel(workload, host_device());
+  const Kernel kernel(workload, host_device(), 1);
   const std::vector<Tensor> inputs{Tensor::of<float>({1, 2, 3, 4}, {4}),
                                    Tensor::of_ints({0, 7, 1})};
-  EXPECT_THROW(kernel.run(inputs, 1), Error);
+  EXPECT_THROW(kernel.run(inputs), Error);
   EXPECT_EQ(kernel.fallbacks(), 1);
 }
 

@@ -148,8 +148,9 @@ TEST_P(Layouts, OfBlocksChangeNothingButWhereElementsLie) {
       const auto value = static_cast<size_t>(moved.workload.inputs[i]);
       if (!moved.workload.values[value].weight) weights[i] = {};
     }
-    const Kernel kernel(std::make_shared<const Workload>(moved.workload), host_device(), weights);
-    const std::vector<double> compiled = kernel.run(given, 1)[0].to_doubles();
+    const Kernel kernel(std::make_shared<const Workload>(moved.workload), host_device(), 1,
+                        weights);
+    const std::vector<double> compiled = kernel.run(given)[0].to_doubles();
     for (size_t i = 0; i < compiled.size(); ++i) {
       const double exact = wanted.to_doubles()[i];
       ASSERT_NEAR(compiled[i], exact, 1e-4 * (1 + std::fabs(exact))) << i;
@@ -223,7 +224,7 @@ TEST(ChosenLayouts, AreThoseOfTheLeastCost) {
 TEST(ChosenLayouts, CostNoMoreThanLeavingAllAsItIs) {
   const Graph graph = two_convolutions();
   const Plan plain = lower_nodes(graph);
-  for (const InstructionSet set : kInstructionSets) {
+  for (const Feature set : kVectorFeatures) {
     Device device;
     device.vector_bytes = vector_bytes(set);
     device.vector_registers = vector_registers(set);
@@ -260,8 +261,8 @@ std::vector<std::string> plan_of_row(int64_t channels, int64_t side, int64_t gro
   Graph graph = b.parse();
   simplify(graph);
   Device device;
-  device.vector_bytes = vector_bytes(InstructionSet::avx2);
-  device.vector_registers = vector_registers(InstructionSet::avx2);
+  device.vector_bytes = vector_bytes(Feature::avx2);
+  device.vector_registers = vector_registers(Feature::avx2);
   const Plan plan = plan_of(graph, device);
   std::vector<std::string> lines;
   for (const PlanStep& step : plan.steps) {

@@ -32,9 +32,9 @@ class Nests : public testing::TestWithParam<std::string> {};
 
 TEST_P(Nests, AreAsTheyWere) {
   const Device& host = host_device();
-  if (!host.has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2";
+  if (!host.has(Feature::avx2)) GTEST_SKIP() << "needs AVX2";
   // Caches and the kind of processor decide about policies: they are the same ones everywhere.
-  Device device = narrowed(host, InstructionSet::avx2);
+  Device device = narrowed(host, Feature::avx2);
   device.caches = {Cache{32 << 10, 64, 1}, Cache{1 << 20, 64, 1}, Cache{32 << 20, 64, 2}};
   device.cores = 2;
   device.micro_architecture = "generic";
@@ -58,7 +58,7 @@ TEST_P(Nests, AreAsTheyWere) {
   if (!policy_text.empty()) {
     EXPECT_EQ(to_string(policy, *workload), policy_text);
   }
-  const std::string nest = Kernel(workload, policy, device, weights).loops_text();
+  const std::string nest = to_string(Kernel(workload, policy, device, 1, weights).program());
   if (nest == text.substr(second + bar.size())) return;
   const fs::path actual = fs::temp_directory_path() / ("aoe_nest_" + GetParam());
   std::ofstream(actual) << text.substr(0, second + bar.size()) << nest;

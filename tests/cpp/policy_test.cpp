@@ -33,7 +33,7 @@ std::string message_of(const char* workload, const std::string& text) {
   try {
     const auto parsed = workload_of(workload);
     const Policy policy = parse_policy(text, *parsed);
-    const auto fault = validate(policy, *parsed, narrowed(host_device(), InstructionSet::sse2));
+    const auto fault = validate(policy, *parsed, narrowed(host_device(), Feature::sse2));
     return fault.value_or("");
   } catch (const Error& error) {
     return error.what();
@@ -101,7 +101,7 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
 
 TEST(PolicyText, AnyCutOrFlipOfATextIsReadOrRefused) {
   const auto workload = workload_of(kSoftmax);
-  const Device device = narrowed(host_device(), InstructionSet::sse2);
+  const Device device = narrowed(host_device(), Feature::sse2);
   const std::string text =
       "threads 1\nstage 2 root\nloops outer=1 [r:4x4] [r:4]\nloops outer=0 [b:4 a/4]\n";
   ASSERT_EQ(to_string(parse_policy(text, *workload), *workload), text);
@@ -131,7 +131,7 @@ class Spaces : public testing::TestWithParam<const char*> {};
 
 TEST_P(Spaces, HoldValidPoliciesOnly) {
   const auto workload = workload_of(GetParam());
-  for (const InstructionSet set : host_device().instruction_sets) {
+  for (const Feature set : host_device().vector_features()) {
     const Device device = narrowed(host_device(), set);
     const Space space(workload, device);
     const auto check = [&](const Policy& policy) {
@@ -208,7 +208,7 @@ TEST(Kernel, RefusesAPolicyThatIsNotValid) {
   const auto workload = workload_of(kSoftmax);
   Policy policy = default_policy(*workload, host_device());
   std::get<NestPolicy>(policy.items[0]).loops[0].lanes = 3;
-  EXPECT_THROW(Kernel(workload, policy, host_device()), Error);
+  EXPECT_THROW(Kernel(workload, policy, host_device(), 1), Error);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "codegen/kernel.h"
 #include "expr/parse.h"
@@ -17,7 +19,7 @@ namespace aoe {
 namespace {
 
 Device random_device(Random& random) {
-  const auto& sets = host_device().instruction_sets;
+  const auto sets = host_device().vector_features();
   return narrowed(host_device(), sets[random() % sets.size()]);
 }
 
@@ -55,7 +57,7 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
                                    std::string& text, Announce announce) {
   const Device device = random_device(random);
   const std::string workload_text = to_string(*made.workload);
-  text = fmt::format("seed {}, {}\n{}", seed, name(device.instruction_sets.back()), workload_text);
+  text = fmt::format("seed {}, {}\n{}", seed, device.widest_vectors(), workload_text);
   const auto workload = std::make_shared<const Workload>(parse_workload(workload_text));
   const Space space(workload, device);
   Policy policy = random_policy(space, random);
@@ -82,15 +84,26 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
     outputs.push_back(
         guarded_tensor(workload->values[static_cast<size_t>(id)].type, against, "an output"));
   }
-  const Kernel kernel(workload, policy, device, weights);
-  kernel.run_into(inputs, outputs, threads);
-  if (kernel.fallbacks() != 0) return "an index that is in range was taken for one that is not";
   const std::vector<Tensor> expected = Evaluator(workload).run(made.inputs, 1);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (auto wrong = mismatch_of(outputs[i], expected[i], made.tolerances[i])) {
-      return fmt::format("output {}, {} threads, {}: {}", i, threads,
-                         at_end ? "flush with the end" : "flush with the beginning", wrong->detail);
+  // The interpreter first: what it gets wrong is the program's fault, the rest code generation's.
+  for (const auto engine : {Kernel::Engine::interpreter, Kernel::Engine::machine_code}) {
+    const std::string_view by =
+        engine == Kernel::Engine::interpreter ? "interpreted" : "as machine code";
+    const Kernel kernel(workload, policy, device, threads, weights, engine);
+    kernel.run_into(inputs, outputs);
+    if (kernel.fallbacks() != 0) {
+      return fmt::format("{}: an index that is in range was taken for one that is not", by);
     }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (auto wrong = mismatch_of(outputs[i], expected[i], made.tolerances[i])) {
+        return fmt::format("output {}, {}, {} threads, {}: {}", i, by, threads,
+                           at_end ? "flush with the end" : "flush with the beginning",
+                           wrong->detail);
+      }
+    }
+    // What the other engine leaves out must not be there already.
+    for (Tensor& output : outputs)
+      std::memset(output.raw(), 0x5a, static_cast<size_t>(output.bytes()));
   }
   return std::nullopt;
 }

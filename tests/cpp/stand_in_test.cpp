@@ -18,15 +18,16 @@ class OtherKernels : public StandIn {
     for (const KernelUse& use : executable.kernel_uses()) {
       const auto workload = std::make_shared<const Workload>(use.kernel->workload());
       const Policy policy = Space(workload, host_device()).sample(random);
-      kernels_[use.step] = std::make_unique<Kernel>(workload, policy, host_device(), use.weights);
+      kernels_[use.step] =
+          std::make_unique<Kernel>(workload, policy, host_device(), 1, use.weights);
     }
   }
 
   void run_kernel(size_t step, std::span<const void* const> inputs,
                   std::span<void* const> outputs) override {
     const Kernel& kernel = *kernels_.at(step);
-    const auto work = allocate(static_cast<size_t>(kernel.work_bytes(1)));
-    kernel.run_on(inputs, outputs, static_cast<std::byte*>(work.get()), 1);
+    const auto work = allocate(static_cast<size_t>(kernel.work_bytes()));
+    kernel.run_on(inputs, outputs, static_cast<std::byte*>(work.get()));
     ++runs;
   }
 

@@ -16,8 +16,8 @@ using Names = std::map<std::string, std::string>;
 
 Device some_device() {
   Device device;
-  device.vector_bytes = vector_bytes(InstructionSet::avx2);
-  device.vector_registers = vector_registers(InstructionSet::avx2);
+  device.vector_bytes = vector_bytes(Feature::avx2);
+  device.vector_registers = vector_registers(Feature::avx2);
   return device;
 }
 

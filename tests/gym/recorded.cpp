@@ -45,12 +45,14 @@ Device device_of(std::istream& line) {
   std::string set;
   line >> device.architecture >> device.micro_architecture >> set;
   for (Cache& cache : device.caches) line >> cache.bytes;
-  const auto widest = instruction_set_named(set);
+  const auto widest = vector_feature_named(set);
   require(line && widest, "a device is expected");
-  for (const InstructionSet one : kInstructionSets) {
-    if (one <= *widest) device.instruction_sets.push_back(one);
+  for (const Feature one : kFeatures) {
+    const bool narrow = one == Feature::fma || one == Feature::f16c
+                            ? *widest != Feature::sse2
+                            : vector_bytes(one) <= vector_bytes(*widest);
+    device.features.set(one, narrow);
   }
-  device.fma = device.f16c = *widest != InstructionSet::sse2;
   device.vector_bytes = vector_bytes(*widest);
   device.vector_registers = vector_registers(*widest);
   return device;
@@ -86,7 +88,7 @@ std::vector<GymWorkload> gym_workloads(const fs::path& file) {
 void write_recorded(const RecordedSpace& recorded, const fs::path& file) {
   const Device& device = recorded.device;
   std::string text = fmt::format("device {} {} {}", device.architecture, device.micro_architecture,
-                                 name(device.instruction_sets.back()));
+                                 device.widest_vectors());
   for (const Cache& cache : device.caches) text += fmt::format(" {}", cache.bytes);
   text += fmt::format("\ndefault_ns {:.0f}\nkey {:016x}\n", recorded.default_ns,
                       key_of(*recorded.of.workload));

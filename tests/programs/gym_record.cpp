@@ -117,7 +117,7 @@ class Recorder {
   // Nothing for what the job would refuse.
   std::unique_ptr<Kernel> made(const Policy& policy) const {
     try {
-      auto kernel = std::make_unique<Kernel>(of_.workload, policy, device_, weights_);
+      auto kernel = std::make_unique<Kernel>(of_.workload, policy, device_, 1, weights_);
       if (standard_ && kernel->spills() > standard_->spills()) return nullptr;
       return kernel;
     } catch (const Error&) {
@@ -161,12 +161,12 @@ class Recorder {
   }
 
   double turn(const Kernel& kernel) {
-    kernel.run_into(inputs_, outputs_, 1);  // pays for what others left in the caches
+    kernel.run_into(inputs_, outputs_);  // pays for what others left in the caches
     double best = std::numeric_limits<double>::infinity();
     double total = 0;
     do {
       const double begin = steady_ns();
-      kernel.run_into(inputs_, outputs_, 1);
+      kernel.run_into(inputs_, outputs_);
       const double ns = steady_ns() - begin;
       best = std::min(best, ns);
       total += ns;

@@ -125,11 +125,12 @@ void print_block(size_t workload_number, double gain, bool apart, uint32_t seed)
     weights.push_back(weight ? memories[0].inputs[i] : Tensor{});
   }
   // Either one may be the first to choose where its memory lies.
-  const Kernel kernels[] = {{workload, host_device(), weights}, {workload, host_device(), weights}};
+  const Kernel kernels[] = {{workload, host_device(), 1, weights},
+                            {workload, host_device(), 1, weights}};
   const size_t which = random() % 2;
   const auto call = [&](size_t kernel) {
     Memory& own = memories[apart ? kernel : 0];
-    kernels[kernel].run_into(own.inputs, own.outputs, 1);
+    kernels[kernel].run_into(own.inputs, own.outputs);
   };
   constexpr int64_t kSteps = 1000;
   const double step_ns = shortest_ns([] { delay(kSteps); }) / kSteps;

@@ -74,7 +74,7 @@ def test_the_printed_policy_is_the_one_that_runs(workload):
 def test_emits_code():
     assert "define" in succeeds("kernel", PRODUCT, "--emit", "llvm")
     assert ".globl\tkernel" in succeeds("kernel", PRODUCT, "--emit", "asm")
-    assert succeeds("kernel", PRODUCT, "--emit", "loops").startswith("product 1 x 48 rows")
+    assert succeeds("kernel", PRODUCT, "--emit", "program").startswith("@0 f32[3840] value %2")
 
 
 def test_what_is_not_what_the_reference_computes_ends_with_1():

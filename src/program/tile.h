@@ -1,22 +1,20 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "device/device.h"
+#include "base/shape.h"
+#include "device/dot.h"
 #include "expr/expr.h"
 #include "policy/contraction.h"
-
-namespace llvm {
-class Module;
-}
 
 namespace aoe {
 
 // What a tile's code depends on: the block of accumulators and what is done with the sums. Sizes
 // and distances come when it runs, so that few tiles serve many workloads.
 struct Tile {
-  DType dtype = DType::f32;  // of products and sums
+  Dot dot;  // the instruction that multiplies and adds
   int rows = 1;
   int vectors = 1;  // of `lanes` columns each
   int lanes = 1;
@@ -37,6 +35,9 @@ struct Tile {
     bool by_column = false;  // else one for each row
   };
   std::vector<Operand> operands;
+
+  DType dtype() const { return dot.sum; }
+  int64_t width() const { return int64_t{vectors} * lanes; }
 };
 
 // What follows a sum may load, and up to three sums of other tiles.
@@ -73,10 +74,30 @@ struct TileCall {
   int64_t operand_row[kMostTileOperands];
 };
 
-using TileFunction = void(const TileCall*);
-
 std::string to_string(const Tile& tile);
 
-void emit_tile(llvm::Module& module, const Tile& tile, const Device& device);
+// The rows of a line are shared out evenly over as few tiles as a policy's height allows, higher
+// ones first.
+struct RowTiles {
+  int64_t line, per_line, count;
+
+  RowTiles(int64_t rows, int64_t line, int64_t height)
+      : line(line), per_line(ceil_div(line, height)), count(rows / line * per_line) {}
+
+  // Of the tile, in its line.
+  int64_t first_in_line(int64_t tile) const {
+    const int64_t which = tile % per_line;
+    return which * (line / per_line) + std::min(which, line % per_line);
+  }
+  int64_t first(int64_t tile) const { return tile / per_line * line + first_in_line(tile); }
+  int height(int64_t tile) const {
+    return static_cast<int>(line / per_line + (tile % per_line < line % per_line ? 1 : 0));
+  }
+  // How many from this one on, in its line, are as high.
+  int64_t alike(int64_t tile) const {
+    const int64_t which = tile % per_line;
+    return (which < line % per_line ? line % per_line : per_line) - which;
+  }
+};
 
 }  // namespace aoe

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <set>
+
+#include "device/machine_model.h"
+#include "expr/rewrite.h"
+#include "program/builder.h"
+
+// From the items of a schedule to a Program: each item is a parallel loop of its own, but for those
+// that are computed by strips, which share one.
+
+namespace aoe {
+namespace {
+
+For nest_program(ProgramBuilder& builder, const Nest& nest) {
+  int64_t iterations = 0;
+  for (const Loop& loop : nest.loops) iterations += element_count(loop.extents);
+  const int64_t points = nest.points();
+  const int64_t each = std::max<int64_t>(1, iterations / std::max<int64_t>(1, points));
+  For loop;
+  loop.variable = builder.program.variables;
+  const Expr first = builder.variable();
+  loop.chunk_end = builder.program.variables;
+  const Expr last = builder.variable();
+  loop.end = points;
+  loop.parallel = true;
+  loop.grain = std::max<int64_t>(1, machine::kPointsWorthSharing / each);
+  loop.body = {builder.nest(nest, first, last)};
+  return loop;
+}
+
+}  // namespace
+
+int ProgramBuilder::add(ProgramBuffer buffer) {
+  program.buffers.push_back(buffer);
+  return static_cast<int>(program.buffers.size()) - 1;
+}
+
+Access ProgramBuilder::value(int value) {
+  const int storage = workload.storage(value);
+  const auto known = values_.find(storage);
+  if (known != values_.end()) return known->second;
+  const TensorType& type = workload.values[static_cast<size_t>(storage)].type;
+  return values_[storage] = {add({ProgramBuffer::Place::value, type.dtype, type.count(), storage})};
+}
+
+void ProgramBuilder::make_private(int value, int64_t elements, const Expr& offset) {
+  const int storage = workload.storage(value);
+  Access access = thread(workload.values[static_cast<size_t>(storage)].type.dtype, elements);
+  access.offset = offset;
+  values_[storage] = access;
+}
+
+Access ProgramBuilder::thread(DType dtype, int64_t elements) {
+  return {add({ProgramBuffer::Place::thread, dtype, elements})};
+}
+
+Access ProgramBuilder::weights(DType dtype, PackedWeights packed) {
+  program.weights.push_back(std::move(packed));
+  return {add({ProgramBuffer::Place::weights, dtype, program.weights.back().elements(),
+               static_cast<int>(program.weights.size()) - 1})};
+}
+
+size_t ProgramBuilder::nest_index(const Nest& nest) {
+  const auto [known, fresh] = nests_.emplace(to_string(nest), program.nests.size());
+  if (fresh) program.nests.push_back(nest);
+  return known->second;
+}
+
+NestCall ProgramBuilder::nest(const Nest& nest, Index first, Index last, const Access& own) {
+  NestCall call;
+  call.nest = nest_index(nest);
+  call.first = std::move(first);
+  call.last = std::move(last);
+  const auto streams = [](const Loop& loop) { return loop.policy.streaming; };
+  if (std::any_of(nest.loops.begin(), nest.loops.end(), streams)) {
+    Nest plain = nest;
+    for (Loop& loop : plain.loops) loop.policy.streaming = false;
+    call.plain = static_cast<int>(nest_index(plain));
+  }
+  for (const NestBuffer& buffer : nest.buffers) {
+    call.buffers.push_back(buffer.row ? Access{} : buffer.value < 0 ? own : value(buffer.value));
+  }
+  return call;
+}
+
+void ProgramBuilder::add_tiles(ProductCall& call, const std::vector<int64_t>& rows,
+                               const std::vector<int64_t>& columns) {
+  const auto add_one = [&](int height, int vectors, bool partial, bool streaming) {
+    const auto same = [&](const ProductCall::Variant& v) {
+      return v.rows == height && v.vectors == vectors && v.partial == partial &&
+             v.streaming == streaming;
+    };
+    if (std::any_of(call.variants.begin(), call.variants.end(), same)) return;
+    Tile tile = call.tile;
+    tile.rows = height;
+    tile.vectors = vectors;
+    tile.partial = partial;
+    tile.guarded = partial && call.tile.guarded;
+    tile.streaming = streaming;
+    const auto [known, fresh] = tiles_.emplace(to_string(tile), program.tiles.size());
+    if (fresh) program.tiles.push_back(tile);
+    call.variants.push_back({height, vectors, partial, streaming, known->second});
+  };
+  for (const int64_t count : rows) {
+    if (count == 0) continue;
+    const RowTiles tiles(count, call.line > 0 ? call.line : count, call.tile.rows);
+    for (const int height : {tiles.height(0), tiles.height(tiles.count - 1)}) {
+      for (const int64_t wide : columns) {
+        const int64_t rest = wide % call.tile.width();
+        for (const bool streaming : {false, true}) {
+          if (streaming && !call.tile.streaming) continue;
+          if (wide >= call.tile.width()) add_one(height, call.tile.vectors, false, streaming);
+          if (rest == 0) continue;
+          const auto vectors = static_cast<int>(ceil_div(rest, int64_t{call.tile.lanes}));
+          add_one(height, vectors, rest % call.tile.lanes != 0, streaming);
+        }
+      }
+    }
+  }
+}
+
+void ProgramBuilder::add_result(ProductCall& call, const Stage& stage, const Contraction& c,
+                                const Expr& outer, const Expr& column) {
+  call.tile.result = rewrite(stage.results[0], [&](const Expr& e) -> Expr {
+    if (e->op != ExprOp::load) return {};
+    const MatrixLoad load = *matrix_load(workload, stage, c, e);
+    ProductCall::Operand operand{value(load.value), load.row_stride, load.column_stride};
+    operand.at.offset = operand.at.offset.expr + load.base +
+                        along(outer, stage.axes, c.outer, load.outer_strides) +
+                        column * load.column_stride;
+    call.operands.push_back(operand);
+    call.tile.operands.push_back({e.dtype(), load.column_stride == 1});
+    return Expr::load(static_cast<int64_t>(call.operands.size()) - 1, e.dtype(), {});
+  });
+  call.tile.out_dtype = workload.values[static_cast<size_t>(stage.outputs[0])].type.dtype;
+}
+
+Expr quotient(const Expr& number, int64_t by) {
+  if (by == 1) return number;
+  return number.is_constant() ? Expr::integer(DType::i64, number->id / by) : number / by;
+}
+
+Expr remainder(const Expr& number, int64_t by) {
+  if (by == 1) return Expr::integer(DType::i64, 0);
+  return number.is_constant() ? Expr::integer(DType::i64, number->id % by) : mod(number, by);
+}
+
+Expr along(const Expr& count, const Shape& extents, const std::vector<size_t>& axes,
+           const std::vector<int64_t>& strides) {
+  Expr sum = Expr::integer(DType::i64, 0);
+  Expr rest = count;
+  for (size_t i = axes.size(); i-- > 0;) {
+    // Axes that are one in memory are walked as one.
+    const int64_t stride = strides[i];
+    int64_t extent = extents[axes[i]];
+    while (i > 0 && strides[i - 1] == stride * extent) extent *= extents[axes[--i]];
+    if (stride != 0) sum = sum + (i == 0 ? rest : remainder(rest, extent)) * stride;
+    if (i > 0) rest = quotient(rest, extent);
+  }
+  return sum;
+}
+
+Program build_program(const Schedule& schedule, const Policy& policy, const Device& device,
+                      int threads) {
+  ProgramBuilder builder(schedule, device, threads);
+  for (size_t i = 0; i < schedule.items.size(); ++i) {
+    if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
+      const auto& own = std::get<NestPolicy>(policy.items[i]);
+      builder.program.body.push_back(nest_program(builder, decided(*nest, own)));
+      continue;
+    }
+    const auto& item = std::get<ProductItem>(schedule.items[i]);
+    const auto& own = std::get<ProductPolicy>(policy.items[i]);
+    builder.program.body.push_back(item.winograd != 0 ? winograd_program(builder, item, own)
+                                   : item.strassen    ? strassen_program(builder, item, own)
+                                                      : product_program(builder, item, own));
+  }
+  return std::move(builder.program);
+}
+
+}  // namespace aoe

@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <array>
+
+#include "expr/rewrite.h"
+#include "policy/strassen.h"
+#include "program/builder.h"
+
+// A product with weights by Strassen's algorithm, some pairs of rows at a time:
+//
+//   parallel task                      # strip of even rows x part of the panels of columns
+//     nest, nest                       # sums of pairs of rows, and of a last row that has no other
+//     for panel of columns
+//       product x 7                    # five are kept, four give results
+
+namespace aoe {
+namespace {
+
+constexpr int kKept = 5;  // products that several results need
+
+// One of the seven, in an order in which what is added is there.
+struct Multiplication {
+  enum Left { sum0, sum1, sum2, sum3, sum4, even_left, odd_right };
+  Left left;
+  std::array<double, 4> right;  // how often each quarter of the weights is in their sum
+  bool even;                    // for all even rows, or for those that have an odd one beside them
+  int kept;                     // as which product it is kept; -1: it is not
+  std::vector<int> added;       // to it, for a result: kept products, a third one is subtracted
+  int quarter;                  // of the results, row by row; -1: none
+};
+
+const std::array<Multiplication, 7>& multiplications() {
+  using M = Multiplication;
+  static const std::array<Multiplication, 7> all{{
+      {M::sum0, {1, 0, 0, 1}, true, 0, {}, -1},
+      {M::sum1, {1, 0, 0, 0}, false, 1, {}, -1},
+      {M::even_left, {0, 1, 0, -1}, true, 2, {}, -1},
+      {M::sum3, {1, 1, 0, 0}, false, -1, {0, 2, 1}, 3},
+      {M::odd_right, {-1, 0, 1, 0}, false, 3, {1}, 2},
+      {M::sum2, {0, 0, 0, 1}, true, 4, {2}, 1},
+      {M::sum4, {0, 0, 1, 1}, true, -1, {0, 3, 4}, 0},
+  }};
+  return all;
+}
+
+// The only one of the odd rows' products that a result of an even row adds.
+constexpr int kOfOddRows = 3;
+
+}  // namespace
+
+For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPolicy& policy) {
+  const Stage& stage = b.workload.stages[item.stage];
+  const Contraction c = *contraction_of(stage);
+  const MatrixLoad left = *matrix_load(b.workload, stage, c, c.left);
+  const int64_t evens = ceil_div(c.row_count, 2);
+  const int64_t odds = c.row_count / 2;
+  const int64_t depth = c.depth_count / 2;
+  const int64_t columns = c.column_count / 2;
+  const int64_t width = int64_t{policy.vectors} * policy.lanes;
+  const int64_t strips = ceil_div(evens, strassen_strip(policy));
+  const int64_t each = ceil_div(evens, strips);
+  const int64_t panels = columns / width;
+  const int64_t parts = std::min<int64_t>(panels, ceil_div(b.program.threads, strips));
+  // Rows a page apart would all want the same places of the first-level cache.
+  constexpr int64_t kPage = 1024;
+  const int64_t pitch = depth + (depth % kPage == 0 ? 16 : 0);
+
+  For loop;
+  loop.variable = b.program.variables;
+  loop.parallel = true;
+  loop.end = strips * parts;
+  const Expr task = b.variable();
+  const Expr first = quotient(task, parts) * each;
+  const Expr end = min(first + each, evens);
+  const Expr paired = min(first + each, odds);
+
+  Access sums = b.thread(DType::f32, kStrassenSums * each * pitch);
+  std::vector<Access> kept;
+  for (int i = 0; i < kKept; ++i) kept.push_back(b.thread(DType::f32, each * width));
+  const ProductShape shape = product_shape(b.workload, stage, c);
+  Access from_first = sums;  // nests count from the first row of all
+  from_first.offset = 0 - first * pitch;
+  loop.body.emplace_back(
+      b.nest(strassen_sums(b.workload, left, shape, false, pitch, each * pitch, b.device), first,
+             paired, from_first));
+  if (odds != evens) {
+    loop.body.emplace_back(
+        b.nest(strassen_sums(b.workload, left, shape, true, pitch, each * pitch, b.device), paired,
+               end, from_first));
+    // The product of the odd row that is not there.
+    Access missing = kept[kOfOddRows];
+    missing.offset = 0 - first * width;
+    loop.body.emplace_back(b.nest(strassen_zeros(evens, width, b.device), paired, end, missing));
+  }
+
+  PackedWeights weights;
+  weights.stage = item.stage;
+  weights.side = c.right;
+  weights.rows = c.depth;
+  weights.columns = c.columns;
+  weights.depth = depth;
+  weights.width = columns;
+  weights.depth_stride = 2 * columns;
+  weights.panel_width = width;
+  weights.parts = {0, columns, 2 * depth * columns, 2 * depth * columns + columns};
+  weights.factors.clear();
+  for (const Multiplication& m : multiplications()) {
+    weights.factors.insert(weights.factors.end(), m.right.begin(), m.right.end());
+  }
+  for (int64_t j = 0; j < columns; j += width) weights.panels.push_back(j);
+  const Access right = b.weights(DType::f32, std::move(weights));
+
+  For over_panels;
+  over_panels.variable = b.program.variables;
+  const Expr panel = b.variable();
+  const Expr part = remainder(task, parts);
+  over_panels.begin = quotient(part * panels, parts);
+  over_panels.end = quotient((part + 1) * panels, parts);
+  int64_t number = 0;
+  for (const Multiplication& m : multiplications()) {
+    ProductCall call;
+    const bool result = m.quarter >= 0;
+    const Expr row = first * 2 + (m.quarter >= 2 ? 1 : 0);  // of the results; every other follows
+    const Expr column = panel * width + (result && m.quarter % 2 == 1 ? columns : 0);
+    call.tile.dot = *dot_of(DType::f32, b.device);
+    call.tile.rows = policy.rows;
+    call.tile.vectors = policy.vectors;
+    call.tile.lanes = policy.lanes;
+    call.tile.prefetch = policy.prefetch;
+    call.rows = max((m.even ? end : paired) - first, 0);
+    call.columns = width;
+    call.depth = depth;
+    call.left_depth = 1;
+    if (m.left <= Multiplication::sum4) {
+      call.left = {sums.buffer, static_cast<int64_t>(m.left) * each * pitch};
+      call.left_row = pitch;
+    } else {
+      const bool odd = m.left == Multiplication::odd_right;
+      call.left = b.value(left.value);
+      call.left.offset =
+          (first * 2 + (odd ? 1 : 0)) * left.row_stride + left.base + (odd ? depth : 0);
+      call.left_row = 2 * left.row_stride;
+    }
+    call.right = {right.buffer, (panel * 7 + number++) * (depth * width)};
+    call.right_depth = width;
+    if (policy.prefetch) {
+      call.prefetch = {right.buffer, call.right.offset.expr + depth * width};
+    }
+    if (m.kept >= 0) {
+      call.sums = kept[static_cast<size_t>(m.kept)];
+      call.sums_row = width;
+    }
+    if (result) {
+      b.add_result(call, stage, c, Expr::integer(DType::i64, 0), column);
+      for (ProductCall::Operand& operand : call.operands) {
+        operand.at.offset = operand.at.offset.expr + row * operand.row;
+        operand.row *= 2;
+      }
+      Expr sum = Expr::arg(0, DType::f32);
+      for (size_t i = 0; i < m.added.size(); ++i) {
+        const auto load = Expr::load(static_cast<int64_t>(call.operands.size()), DType::f32, {});
+        call.operands.push_back({kept[static_cast<size_t>(m.added[i])], width, 1});
+        call.tile.operands.push_back({DType::f32, true});
+        sum = i == 2 ? sum - load : sum + load;
+      }
+      call.tile.result = rewrite(
+          call.tile.result, [&](const Expr& e) { return e->op == ExprOp::arg ? sum : Expr{}; });
+      call.tile.keeps = m.kept >= 0;
+      call.out = b.value(stage.outputs[0]);
+      call.out.offset = row * (2 * columns) + column;
+      call.out_row = 4 * columns;
+    } else {
+      call.tile.result = Expr::arg(0, DType::f32);
+      call.out = call.sums;
+      call.out_row = width;
+    }
+    const int64_t all = m.even ? evens : odds;
+    b.add_tiles(call, {std::min(all, each), all % each}, {width});
+    over_panels.body.emplace_back(std::move(call));
+  }
+  loop.body.emplace_back(std::move(over_panels));
+  return loop;
+}
+
+}  // namespace aoe

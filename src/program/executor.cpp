@@ -1,0 +1,401 @@
+#include "program/executor.h"
+
+#include <atomic>
+#include <cassert>
+#include <cstring>
+#include <optional>
+
+#include "base/parallel.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+// How a Program runs. Integer arithmetic between calls is compiled to operations on slots when the
+// executor is made, and each is done in the outermost loop that knows its operands: between two
+// tiles there is next to nothing. A thread's memory:
+//
+//   slots | addresses of buffers | a nest's list of buffers | thread buffers | rows of a nest
+
+namespace aoe {
+namespace {
+
+// Denormal numbers cost a hundred times what others do, and carry nothing: inside kernels they are
+// zero. The caller's mode comes back.
+class FlushDenormals {
+ public:
+#if defined(__x86_64__)
+  FlushDenormals() : before_(_mm_getcsr()) {
+    constexpr unsigned kFlushToZero = 0x8000;
+    constexpr unsigned kDenormalsAreZero = 0x0040;
+    _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
+  }
+  ~FlushDenormals() { _mm_setcsr(before_); }
+#else
+  FlushDenormals() = default;
+#endif
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+#if defined(__x86_64__)
+  unsigned before_;
+#endif
+};
+
+// Stores past the caches are seen by other threads only after this.
+void finish_streaming_stores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+int64_t calculated(ExprOp op, int64_t a, int64_t b, int64_t c) {
+  switch (op) {
+    case ExprOp::add: return a + b;
+    case ExprOp::sub: return a - b;
+    case ExprOp::mul: return a * b;
+    case ExprOp::div: return a / b;
+    case ExprOp::mod: return a % b;  // of what is not negative
+    case ExprOp::min: return std::min(a, b);
+    case ExprOp::max: return std::max(a, b);
+    case ExprOp::lt: return a < b ? 1 : 0;
+    case ExprOp::select: return a != 0 ? b : c;
+    default: assert(false && "no arithmetic of a program"); return 0;
+  }
+}
+
+}  // namespace
+
+// What a thread has while it runs a parallel loop's iterations.
+struct Executor::Frame {
+  int64_t* slots;
+  std::byte** bases;  // of buffers
+  void** list;
+  std::byte* rows;
+  std::atomic<int>* failed;
+
+  int64_t operator[](const Index& index) const { return slots[index.slot]; }
+};
+
+Executor::Executor(Program program, ProgramFunctions functions, int vector_bytes)
+    : program_(std::move(program)),
+      functions_(std::move(functions)),
+      vector_bytes_(vector_bytes),
+      initial_(static_cast<size_t>(program_.variables)),
+      operations_(static_cast<size_t>(program_.variables)),
+      offsets_(program_.buffers.size()) {
+  for (int v = 0; v < program_.variables; ++v) levels_.push_back(v);
+  depth_.resize(static_cast<size_t>(program_.variables));
+  for (For& loop : program_.body) {
+    Stmt statement(std::move(loop));
+    resolve(statement, 1);
+    loop = std::get<For>(std::move(statement));
+  }
+  const auto words = [](size_t count) {
+    return aligned_work(static_cast<int64_t>(count * sizeof(void*)));
+  };
+  size_t most = 1;
+  int64_t rows = 0;
+  for (const Nest& nest : program_.nests) {
+    most = std::max(most, nest.buffers.size());
+    rows = std::max(rows, aligned_work(nest.row_bytes()));
+  }
+  const int64_t lists = words(initial_.size()) + words(program_.buffers.size()) + words(most);
+  rows_at_ = lists;
+  for (const For& loop : program_.body) rows_at_ = std::max(rows_at_, place_buffers(loop, lists));
+  thread_bytes_ = rows_at_ + rows;
+}
+
+// Buffers of one parallel loop are alive together. Gives where they end.
+int64_t Executor::place_buffers(const For& loop, int64_t at) {
+  std::vector<bool> used(program_.buffers.size());
+  for (const Stmt& statement : loop.body) {
+    for_each_access(statement, [&](const Access& access) {
+      if (access.buffer >= 0) used[static_cast<size_t>(access.buffer)] = true;
+    });
+  }
+  for (size_t i = 0; i < used.size(); ++i) {
+    const ProgramBuffer& buffer = program_.buffers[i];
+    if (!used[i] || buffer.place != ProgramBuffer::Place::thread) continue;
+    offsets_[i] = at;
+    at += aligned_work(buffer.elements * info(buffer.dtype).bytes);
+  }
+  return at;
+}
+
+// `level` becomes the deepest variable that the expression depends on.
+int Executor::slot_of(const Expr& expr, int& level) {
+  if (expr->op == ExprOp::axis) {
+    level = static_cast<int>(expr->id);
+    return level;
+  }
+  int operands[3] = {-1, -1, -1};
+  if (expr.is_constant()) {
+    const auto [known, fresh] = constants_.emplace(expr->id, static_cast<int>(initial_.size()));
+    if (fresh) {
+      initial_.push_back(expr->id);
+      levels_.push_back(-1);
+    }
+    level = -1;
+    return known->second;
+  }
+  level = -1;
+  const auto depth = [&](int variable) {
+    return variable < 0 ? -1 : depth_[static_cast<size_t>(variable)];
+  };
+  for (size_t i = 0; i < expr->operands.size(); ++i) {
+    int of_operand = -1;
+    operands[i] = slot_of(expr->operands[i], of_operand);
+    if (depth(of_operand) > depth(level)) level = of_operand;
+  }
+  const auto [known, fresh] =
+      known_.emplace(std::tuple{expr->op, operands[0], operands[1], operands[2]},
+                     static_cast<int>(initial_.size()));
+  if (!fresh) {
+    level = levels_[static_cast<size_t>(known->second)];
+    return known->second;
+  }
+  const auto value = [&](int slot) { return slot < 0 ? 0 : initial_[static_cast<size_t>(slot)]; };
+  initial_.push_back(
+      level < 0 ? calculated(expr->op, value(operands[0]), value(operands[1]), value(operands[2]))
+                : 0);
+  levels_.push_back(level);
+  if (level >= 0) {
+    operations_[static_cast<size_t>(level)].push_back(
+        {expr->op, known->second, operands[0], operands[1], operands[2]});
+  }
+  return known->second;
+}
+
+void Executor::resolve(Stmt& statement, int level) {
+  const auto give_slot = [&](Index& index) {
+    int decided = -1;
+    if (index) index.slot = slot_of(index.expr, decided);
+  };
+  if (auto* loop = std::get_if<For>(&statement)) {
+    give_slot(loop->begin);
+    give_slot(loop->end);
+    depth_[static_cast<size_t>(loop->variable)] = level;
+    if (loop->chunk_end >= 0) depth_[static_cast<size_t>(loop->chunk_end)] = level;
+    for (Stmt& inside : loop->body) resolve(inside, level + 1);
+    return;
+  }
+  for_each_index(statement, give_slot);
+}
+
+bool Executor::run(void* const* values, std::byte* work, bool flush_denormals) const {
+  std::atomic<int> failed = 0;
+  const auto slots_bytes = aligned_work(static_cast<int64_t>(initial_.size() * sizeof(int64_t)));
+  const auto bases_bytes =
+      aligned_work(static_cast<int64_t>(program_.buffers.size() * sizeof(void*)));
+  for (const For& loop : program_.body) {
+    const auto body = [&](int64_t first, int64_t last, int worker) {
+      std::optional<FlushDenormals> flush;
+      if (flush_denormals) flush.emplace();
+      std::byte* const own = work + worker * thread_bytes_;
+      Frame frame{reinterpret_cast<int64_t*>(own), reinterpret_cast<std::byte**>(own + slots_bytes),
+                  reinterpret_cast<void**>(own + slots_bytes + bases_bytes), own + rows_at_,
+                  &failed};
+      std::memcpy(frame.slots, initial_.data(), initial_.size() * sizeof(int64_t));
+      for (size_t i = 0; i < program_.buffers.size(); ++i) {
+        const ProgramBuffer& buffer = program_.buffers[i];
+        const auto which = static_cast<size_t>(buffer.which);
+        switch (buffer.place) {
+          case ProgramBuffer::Place::value:
+            frame.bases[i] = static_cast<std::byte*>(values[which]);
+            break;
+          case ProgramBuffer::Place::weights:
+            frame.bases[i] = const_cast<std::byte*>(functions_.weights[which].raw());
+            break;
+          case ProgramBuffer::Place::thread: frame.bases[i] = own + offsets_[i]; break;
+        }
+      }
+      if (loop.chunk_end >= 0) {
+        set(loop.chunk_end, last, frame);
+        last = first + 1;
+      }
+      for (int64_t i = first; i < last; ++i) {
+        set(loop.variable, i, frame);
+        run_body(loop.body, frame);
+      }
+      finish_streaming_stores();
+    };
+    parallel_for(initial_[static_cast<size_t>(loop.end.slot)], loop.grain, program_.threads, body);
+  }
+  return failed == 0;
+}
+
+void Executor::set(int variable, int64_t position, Frame& frame) const {
+  frame.slots[variable] = position;
+  const auto value = [&](int slot) { return slot < 0 ? 0 : frame.slots[slot]; };
+  for (const Operation& o : operations_[static_cast<size_t>(variable)]) {
+    frame.slots[o.to] = calculated(o.op, value(o.a), value(o.b), value(o.c));
+  }
+}
+
+void Executor::run_body(const std::vector<Stmt>& body, Frame& frame) const {
+  for (const Stmt& statement : body) {
+    if (const auto* product = std::get_if<ProductCall>(&statement)) run(*product, frame);
+    else if (const auto* nest = std::get_if<NestCall>(&statement)) run(*nest, frame);
+    else run(std::get<For>(statement), frame);
+  }
+}
+
+void Executor::run(const For& loop, Frame& frame) const {
+  const int64_t end = frame[loop.end];
+  for (int64_t i = frame[loop.begin]; i < end; i += loop.step) {
+    set(loop.variable, i, frame);
+    run_body(loop.body, frame);
+  }
+}
+
+void Executor::run(const NestCall& call, Frame& frame) const {
+  const int64_t range[] = {frame[call.first], frame[call.last], call.from ? frame[call.from] : 0,
+                           call.to ? frame[call.to] : 0};
+  if (range[0] >= range[1]) return;
+  const Nest& nest = program_.nests[call.nest];
+  for (size_t i = 0; i < call.buffers.size(); ++i) {
+    const auto& [buffer, offset] = call.buffers[i];
+    if (buffer < 0) continue;
+    frame.list[i] =
+        frame.bases[buffer] + frame[offset] * int64_t{info(nest.buffers[i].dtype).bytes};
+  }
+  const NestFunction* function = &functions_.nests[call.nest];
+  // Stores past the caches need whole registers' alignment, which memory from outside need not
+  // have.
+  if (call.plain >= 0 && !is_aligned(nest, frame)) {
+    function = &functions_.nests[static_cast<size_t>(call.plain)];
+  }
+  if ((*function)(frame.list, range, frame.rows) != 0) *frame.failed = 1;
+}
+
+bool Executor::is_aligned(const Nest& nest, const Frame& frame) const {
+  for (const Loop& loop : nest.loops) {
+    if (!loop.policy.streaming) continue;
+    for (const NestStore& store : loop.stores) {
+      if (nest.buffers[static_cast<size_t>(store.buffer)].row) continue;
+      const auto address = reinterpret_cast<uintptr_t>(frame.list[store.buffer]);
+      if (address % static_cast<uintptr_t>(vector_bytes_) != 0) return false;
+    }
+  }
+  return true;
+}
+
+void Executor::run(const ProductCall& call, Frame& frame) const {
+  const int64_t rows = frame[call.rows];
+  if (rows == 0) return;
+  const RowTiles tiles(rows, call.line > 0 ? call.line : rows, call.tile.rows);
+  const int64_t first_tile = call.first_tile ? frame[call.first_tile] : 0;
+  const int64_t last_tile = call.last_tile ? frame[call.last_tile] : tiles.count;
+  const int64_t bytes = info(call.tile.dtype()).bytes;
+  const int64_t out_bytes = info(call.tile.out_dtype).bytes;
+  const int64_t width = call.tile.width();
+  const int64_t first_depth = frame[call.first_depth];
+  const auto at = [&](const Access& access, int64_t size) {
+    return frame.bases[access.buffer] + frame[access.offset] * size;
+  };
+  TileCall to{};
+  to.depth = frame[call.depth];
+  to.left_row = call.left_row;
+  to.left_depth = call.left_depth;
+  to.right_depth = call.right_depth;
+  to.out_row = call.out_row;
+  to.sums_row = call.sums_row;
+  if (call.tile.split) {
+    to.continues = frame[call.continues];
+    to.finishes = frame[call.finishes];
+  }
+  if (call.tile.pieces) {
+    to.piece = call.piece;
+    to.pieces = call.pieces.data() + first_depth / call.piece;
+  }
+  const std::byte* const left = at(call.left, bytes);
+  const std::byte* const right = at(call.right, bytes);
+  std::byte* const out = at(call.out, out_bytes);
+  std::byte* const sums = call.sums.buffer >= 0 ? at(call.sums, bytes) : nullptr;
+  const std::byte* operands[kMostTileOperands];
+  int64_t operand_bytes[kMostTileOperands];
+  const size_t count = call.operands.size();
+  for (size_t i = 0; i < count; ++i) {
+    operand_bytes[i] = info(call.tile.operands[i].dtype).bytes;
+    operands[i] = at(call.operands[i].at, operand_bytes[i]);
+    to.operand_row[i] = call.operands[i].row;
+  }
+  const std::byte* const ahead = call.prefetch.buffer >= 0 ? at(call.prefetch, bytes) : nullptr;
+  const bool shared = call.prefetch_depth == 0;  // a panel, by all tiles of rows
+  to.prefetch_step =
+      shared ? width * bytes / (last_tile - first_tile) : call.prefetch_depth * bytes;
+  const bool streaming =
+      call.tile.streaming &&
+      reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(vector_bytes_) == 0;
+
+  const auto place = [&](TilePlace& place, int64_t tile, int64_t column) {
+    const int64_t row = tiles.first(tile);
+    const int64_t from = call.tile.packed_left
+                             ? row * call.left_row + first_depth * tiles.height(tile)
+                             : call.lines[static_cast<size_t>(tile / tiles.per_line)] +
+                                   tiles.first_in_line(tile) * call.left_row;
+    place.left = left + from * bytes;
+    place.right = right + column * call.right_panel * bytes;
+    place.out = out + (row * call.out_row + column * width) * out_bytes;
+    place.sums = sums + (row * call.sums_row + column * width) * bytes;
+    for (size_t i = 0; i < count; ++i) {
+      const ProductCall::Operand& operand = call.operands[i];
+      place.operands[i] =
+          operands[i] + (row * operand.row + column * width * operand.column) * operand_bytes[i];
+    }
+    place.prefetch = ahead + column * call.prefetch_panel * bytes +
+                     (shared ? (tile - first_tile) * to.prefetch_step * to.depth : 0);
+  };
+  // So many, one below the other or side by side.
+  const auto run_tiles = [&](int64_t tile, int64_t column, int64_t many, int vectors,
+                             int64_t partial) {
+    to.tiles = many;
+    to.columns = partial;
+    place(to.first, tile, column);
+    if (many > 1 && call.columns_first) place(to.second, tile + 1, column);
+    if (many > 1 && !call.columns_first) place(to.second, tile, column + 1);
+    const int height = tiles.height(tile);
+    for (const ProductCall::Variant& v : call.variants) {
+      if (v.rows != height || v.vectors != vectors || v.partial != (partial != 0) ||
+          v.streaming != streaming) {
+        continue;
+      }
+      return functions_.tiles[v.tile](&to);
+    }
+    assert(false && "every tile of a call has its variant");
+  };
+  const int64_t columns = frame[call.columns];
+  const int64_t whole = columns / width;
+  const int64_t rest = columns - whole * width;
+  const auto rest_vectors = static_cast<int>(ceil_div(rest, int64_t{call.tile.lanes}));
+  const int64_t partial = rest % call.tile.lanes;
+  if (call.columns_first) {
+    for (int64_t column = 0; column < whole + (rest > 0 ? 1 : 0); ++column) {
+      for (int64_t t = first_tile, end = t; t < last_tile; t = end) {
+        end = std::min(last_tile, end_of_alike(call, tiles, t));
+        if (column < whole) run_tiles(t, column, end - t, call.tile.vectors, 0);
+        else run_tiles(t, column, end - t, rest_vectors, partial);
+      }
+    }
+    return;
+  }
+  for (int64_t t = first_tile; t < last_tile; ++t) {
+    if (whole > 0) run_tiles(t, 0, whole, call.tile.vectors, 0);
+    if (rest > 0) run_tiles(t, whole, 1, rest_vectors, partial);
+  }
+}
+
+// Tiles that one call can run: as high and at even distances. In a line they are; lines of one tile
+// each may be, too.
+int64_t Executor::end_of_alike(const ProductCall& call, const RowTiles& tiles, int64_t tile) {
+  if (tiles.per_line > 1 || tiles.count == 1 || call.tile.packed_left)
+    return tile + tiles.alike(tile);
+  const auto line = [&](int64_t t) { return call.lines[static_cast<size_t>(t)]; };
+  int64_t end = tile + 1;
+  while (end < tiles.count && line(end) - line(end - 1) == line(tile + 1) - line(tile)) ++end;
+  return end;
+}
+
+}  // namespace aoe

@@ -1,0 +1,128 @@
+#include "program/packed_weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "expr/rewrite.h"
+
+namespace aoe {
+namespace {
+
+// Columns of a panel in memory, and those that are there.
+struct Panel {
+  int64_t first, columns, width;
+};
+
+std::vector<Panel> panels_of(const PackedWeights& packed) {
+  std::vector<Panel> panels;
+  for (size_t i = 0; i < packed.panels.size(); ++i) {
+    const int64_t end = i + 1 < packed.panels.size() ? packed.panels[i + 1] : packed.width;
+    const int64_t columns = end - packed.panels[i];
+    panels.push_back({packed.panels[i], columns, std::max(packed.panel_width, columns)});
+  }
+  return panels;
+}
+
+template <typename T>
+void add_scaled(double* sums, const T* from, double factor, int64_t count, int64_t stride) {
+  if (stride == 1) {
+    for (int64_t j = 0; j < count; ++j) sums[j] += factor * static_cast<double>(from[j]);
+  } else {
+    for (int64_t j = 0; j < count; ++j) sums[j] += factor * static_cast<double>(from[j * stride]);
+  }
+}
+
+template <typename T>
+void pack_matrix(const PackedWeights& packed, const std::vector<Panel>& panels, const T* plain,
+                 T* to) {
+  const size_t parts = packed.parts.size();
+  for (const Panel& panel : panels) {
+    for (int64_t sum = 0; sum < packed.sums(); ++sum) {
+      const double* factors = packed.factors.data() + static_cast<size_t>(sum) * parts;
+      for (int64_t k = 0; k < packed.depth; ++k, to += panel.width) {
+        const T* from = plain + k * packed.depth_stride + panel.first * packed.width_stride;
+        if (parts == 1 && packed.width_stride == 1) {
+          std::memcpy(to, from, static_cast<size_t>(panel.columns) * sizeof(T));
+          continue;
+        }
+        constexpr int64_t kMostColumns = 64;
+        for (int64_t at = 0; at < panel.columns; at += kMostColumns) {
+          const int64_t count = std::min(kMostColumns, panel.columns - at);
+          double sums[kMostColumns] = {};
+          for (size_t p = 0; p < parts; ++p) {
+            if (factors[p] == 0) continue;
+            const T* part = from + packed.parts[p] + at * packed.width_stride;
+            add_scaled(sums, part, factors[p], count, packed.width_stride);
+          }
+          for (int64_t j = 0; j < count; ++j) to[at + j] = static_cast<T>(sums[j]);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int64_t PackedWeights::elements() const {
+  int64_t columns = 0;
+  for (const Panel& panel : panels_of(*this)) columns += panel.width;
+  return sums() * depth * columns;
+}
+
+std::vector<int64_t> outer_steps(const Stage& stage, const std::vector<size_t>& outer,
+                                 const Expr& side) {
+  std::vector<int64_t> steps(outer.size());
+  int64_t step = 1;
+  for (size_t i = outer.size(); i-- > 0;) {
+    if (!depends_on_axis(side, static_cast<int64_t>(outer[i]))) continue;
+    steps[i] = step;
+    step *= stage.axes[outer[i]];
+  }
+  return steps;
+}
+
+Workload plain_workload(const Workload& workload, const PackedWeights& packed) {
+  const Stage& stage = workload.stages[packed.stage];
+  const Shape extents = stage.extents();
+  Stage copy;
+  std::vector<Expr> to(extents.size(), Expr::integer(DType::i64, 0));
+  const auto add = [&](size_t axis) {
+    to[axis] = Expr::axis(static_cast<int64_t>(copy.axes.size()));
+    copy.axes.push_back(extents[axis]);
+  };
+  for (const size_t axis : packed.outer) {
+    if (depends_on_axis(packed.side, static_cast<int64_t>(axis))) add(axis);
+  }
+  for (const size_t axis : packed.rows) add(axis);
+  for (const size_t axis : packed.columns) add(axis);
+  copy.results = {with_axes(packed.side, to)};
+  Workload only = workload;
+  std::erase_if(only.inputs,
+                [&](int input) { return !workload.values[static_cast<size_t>(input)].weight; });
+  only.values.push_back(
+      {.type = {stage.elements[0].dtype(), copy.axes}, .view_of = -1, .constant = {}});
+  copy.outputs = {static_cast<int>(only.values.size()) - 1};
+  only.outputs = copy.outputs;
+  only.stages = {std::move(copy)};
+  return only;
+}
+
+Tensor pack(const PackedWeights& packed, const Tensor& plain) {
+  int64_t plain_size = packed.depth * packed.width * static_cast<int64_t>(packed.parts.size());
+  const int64_t matrices = plain.count() / plain_size;
+  const std::vector<Panel> panels = panels_of(packed);
+  const int64_t elements = packed.elements();
+  Tensor result = Tensor::zeros({plain.dtype(), {matrices * elements}});
+  dispatch(plain.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_arithmetic_v<T>) {
+      for (int64_t m = 0; m < matrices; ++m) {
+        pack_matrix(packed, panels, plain.data<T>() + m * plain_size,
+                    result.data<T>() + m * elements);
+      }
+    }
+  });
+  return result;
+}
+
+}  // namespace aoe
