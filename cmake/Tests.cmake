@@ -43,7 +43,8 @@ foreach(source IN LISTS program_sources)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE aoe_core aoe_flags)
 endforeach()
-target_sources(kernel_campaign PRIVATE tests/cpp/random_kernels.cpp tests/cpp/random_workloads.cpp)
+target_sources(kernel_campaign PRIVATE tests/cpp/random_kernels.cpp tests/cpp/random_workloads.cpp
+  tests/cpp/random_chains.cpp)
 target_sources(journal_kills PRIVATE tests/cpp/journal_kills.cpp)
 target_link_libraries(journal_kills PRIVATE aoe_tuning)
 

@@ -132,7 +132,7 @@ int show_kernel(const KernelOptions& options) {
   const Device device = device_for(options.kernels);
   const auto workload = std::make_shared<const Workload>(parse_workload(text_of(options.workload)));
   int threads = options.threads == 0 ? device.cores : options.threads;
-  const Policy policy = options.policy ? parse_policy(text_of(*options.policy), *workload)
+  const Policy policy = options.policy ? parse_policy(text_of(*options.policy), *workload, device)
                                        : default_policy(*workload, device);
   const std::string text = to_string(policy, *workload);
   const Problem problem = problem_of(*workload, options.seed, options.time);

@@ -8,7 +8,6 @@
 #include "expr/rewrite.h"
 
 namespace aoe {
-namespace {
 
 void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& visit) {
   const auto look = [&](const Expr& e) {
@@ -17,6 +16,8 @@ void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& v
   for (const Expr& expr : stage.elements) for_each_node(expr, look);
   for (const Expr& expr : stage.results) for_each_node(expr, look);
 }
+
+namespace {
 
 // A written-in expression may not grow beyond this.
 constexpr int64_t kLargestInlined = 64;
@@ -97,9 +98,10 @@ Expr with_inlined(const Expr& expr, int value, const Expr& body) {
   });
 }
 
-// Whether the stage meets what the others have made at the same outer point, `outer` axes deep.
-bool is_aligned(const Workload& workload, const Stage& stage, const std::set<int>& made,
-                const Shape& shared, size_t outer) {
+}  // namespace
+
+bool meets_at_same_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
+                         const Shape& shared, size_t outer) {
   if (stage.axes.size() < outer) return false;
   for (size_t i = 0; i < outer; ++i) {
     if (stage.axes[i] != shared[i]) return false;
@@ -120,6 +122,8 @@ bool is_aligned(const Workload& workload, const Stage& stage, const std::set<int
   });
   return aligned;
 }
+
+namespace {
 
 // Whether a stage goes across memory in a row: neighbours lie along an axis that would be shared.
 bool goes_across(const Stage& stage, size_t outer) {
@@ -193,34 +197,38 @@ Workload inlined(const Workload& workload, const std::vector<bool>& may,
   return result;
 }
 
-std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& alone) {
+std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& alone,
+                             const std::vector<int>& loop_of, const std::vector<StripLoop>& loops) {
   std::vector<Group> groups;
+  const auto strip_axes = [&](size_t s) {
+    return loop_of[s] < 0 ? 0 : loops[static_cast<size_t>(loop_of[s])].axes;
+  };
   std::set<int> made;
   bool closed = true;
   for (size_t s = 0; s < workload.stages.size(); ++s) {
     const Stage& stage = workload.stages[s];
-    if (!closed && !alone[s]) {
+    if (!closed && !alone[s] && loop_of[s] == loop_of[s - 1]) {
       Group& group = groups.back();
       const Shape& shared = workload.stages[group.stages[0]].axes;
       size_t outer = std::min(group.outer, stage.axes.size());
-      while (outer > 0 && !is_aligned(workload, stage, made, shared, outer)) --outer;
+      while (outer > 0 && !meets_at_same_point(workload, stage, made, shared, outer)) --outer;
       std::vector<size_t> stages = group.stages;
       stages.push_back(s);
       outer = rows_worth(workload, stages, outer);
-      if (outer > 0) {
+      if (outer > 0 && outer >= group.strip_axes) {
         group.stages.push_back(s);
         group.outer = outer;
         made.insert(stage.outputs.begin(), stage.outputs.end());
         continue;
       }
     }
-    groups.push_back({{s}, stage.axes.size()});
+    groups.push_back({{s}, stage.axes.size(), strip_axes(s)});
     made = {stage.outputs.begin(), stage.outputs.end()};
     closed = alone[s];
   }
   // A single stage chooses its outer axes by its loops.
   for (Group& group : groups) {
-    if (group.stages.size() == 1) group.outer = 0;
+    if (group.stages.size() == 1) group.outer = group.strip_axes;
   }
   return groups;
 }

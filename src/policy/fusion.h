@@ -2,7 +2,11 @@
 
 #include <vector>
 
+#include <functional>
+#include <set>
+
 #include "expr/workload.h"
+#include "policy/strips.h"
 
 namespace aoe {
 
@@ -11,6 +15,7 @@ namespace aoe {
 struct Group {
   std::vector<size_t> stages;
   size_t outer = 0;
+  size_t strip_axes = 0;  // of these, those that count strips
 };
 
 // The same computation with elementwise stages written into what uses them, where that neither
@@ -18,8 +23,16 @@ struct Group {
 // are left.
 Workload inlined(const Workload& workload, const std::vector<bool>& may, std::vector<size_t>& left);
 
-// Consecutive stages that can share their outer axes. `alone` says which stages must not.
-std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& alone);
+// Consecutive stages that can share their outer axes. `alone` says which stages must not. Stages
+// that are computed by strips share at least the axes of their loop, and share with no others.
+std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& alone,
+                             const std::vector<int>& loop_of, const std::vector<StripLoop>& loops);
+
+void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& visit);
+
+// Whether the stage meets what the others have made at the same outer point, `outer` axes deep.
+bool meets_at_same_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
+                         const Shape& shared, size_t outer);
 
 // Whether a value is made and used by the stages of one group only, and is no result.
 bool is_internal(const Workload& workload, const Group& group, int value);

@@ -223,11 +223,15 @@ class GroupLowering {
     std::vector<Loop> loops;
     for (const size_t s : group_.stages) add_stage(loops, workload_.stages[s]);
     if (outer_ > 0) {
-      Nest nest{.outer = shared_axes(), .buffers = {}, .loops = {}};
+      const Shape nest_axes = shared_axes();
+      Nest nest{.outer = nest_axes, .buffers = {}, .loops = {}};
       for (Loop& loop : loops) append(nest.loops, lowered(buffers_, loop, outer_));
       nest.buffers = buffers_;
       merge_outer_axes(nest);
-      pair_rows(nest);
+      // A pair must not be of two strips.
+      const auto strips = nest_axes.begin() + static_cast<int64_t>(group_.strip_axes);
+      const bool whole_pairs = element_count({strips, nest_axes.end()}) % 2 == 0;
+      if (group_.strip_axes == 0 || whole_pairs) pair_rows(nest);
       return {nest};
     }
     std::vector<Nest> nests;

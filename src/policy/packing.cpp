@@ -84,6 +84,12 @@ bool packs_by_rows(const Workload& workload, const Stage& stage, const Contracti
   return by_rows(workload, stage, c, c.column_count).has_value();
 }
 
+std::optional<Nest> packing_nest(const Schedule& schedule, const ProductItem& item) {
+  if (item.shape.right != Side::packed || item.shape.transformed) return std::nullopt;
+  const Stage& stage = schedule.workload.stages[item.stage];
+  return packing_of(schedule.workload, stage, *contraction_of(stage), item.shape.columns).nest;
+}
+
 NestPolicy packing_policy(const Packing& packing, const ProductPolicy& policy,
                           const Device& device) {
   if (!policy.packing.loops.empty()) return policy.packing;

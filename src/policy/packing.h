@@ -3,6 +3,7 @@
 #include "device/device.h"
 #include "policy/contraction.h"
 #include "policy/nest.h"
+#include "policy/schedule.h"
 
 namespace aoe {
 
@@ -18,6 +19,9 @@ struct Packing {
 };
 Packing packing_of(const Workload& workload, const Stage& stage, const Contraction& c,
                    int64_t pitch);
+
+// As far as decisions about it go, which no pitch changes; nothing for an item that packs nothing.
+std::optional<Nest> packing_nest(const Schedule& schedule, const ProductItem& item);
 
 // How it runs: as the policy says, or else by the default.
 NestPolicy packing_policy(const Packing& packing, const ProductPolicy& policy,

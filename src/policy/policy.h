@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -33,6 +35,9 @@ enum class Share : uint8_t {
   columns,    // narrower ones, as many as there are threads
   rows,       // tiles of rows
 };
+inline constexpr std::array<std::string_view, 4> kShareNames{"automatic", "blocks", "columns",
+                                                             "rows"};
+inline std::string_view name(Share share) { return kShareNames[static_cast<size_t>(share)]; }
 
 // How a contraction runs: blocks of rows x vectors in registers, around them blocks that stay in
 // the caches.
@@ -70,10 +75,20 @@ struct StagePolicy {
   auto operator<=>(const StagePolicy&) const = default;
 };
 
+// Stages that are computed together, by strips of an axis of the last one: what lies between them
+// is as large as one strip, and is a thread's own. The strip's rows divide the axis.
+struct Strips {
+  size_t first = 0, last = 0;
+  int axis = 0;
+  int64_t rows = 1;
+  auto operator<=>(const Strips&) const = default;
+};
+
 // Decisions about all stages, which say what nests and products there are to decide about. Without
 // any, every stage has the default.
 struct Structure {
   std::vector<StagePolicy> stages;
+  std::vector<Strips> strips;  // of stages that follow each other, none in two
 
   StagePolicy of(size_t stage) const {
     return stage < stages.size() ? stages[stage] : StagePolicy{};
@@ -82,7 +97,7 @@ struct Structure {
     for (size_t s = 0; s < std::max(stages.size(), other.stages.size()); ++s) {
       if (of(s) != other.of(s)) return false;
     }
-    return true;
+    return strips == other.strips;
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "expr/text.h"
+#include "policy/packing.h"
 
 namespace aoe {
 namespace {
@@ -26,11 +27,21 @@ std::string loop_text(const LoopPolicy& policy, const Loop& loop) {
   return "[" + text + "]";
 }
 
-std::string item_text(const ItemPolicy& item, const Item& scheduled) {
+std::string item_text(const ItemPolicy& item, const Item& scheduled, const Schedule& schedule) {
   if (const auto* p = std::get_if<ProductPolicy>(&item)) {
-    return fmt::format("product tile={}x{}x{} block={}x{} first={}{}{}", p->rows, p->vectors,
-                       p->lanes, p->depth, p->columns, p->columns_first ? "columns" : "rows",
-                       p->prefetch ? " prefetch" : "", p->streaming ? " stream" : "");
+    std::string text =
+        fmt::format("product tile={}x{}x{} block={}x{} first={}{}{}", p->rows, p->vectors, p->lanes,
+                    p->depth, p->columns, p->columns_first ? "columns" : "rows",
+                    p->prefetch ? " prefetch" : "", p->streaming ? " stream" : "");
+    if (p->share != Share::automatic) text += fmt::format(" share={}", name(p->share));
+    if (p->strip > 0) text += fmt::format(" strip={}", p->strip);
+    if (p->packing.loops.empty()) return text;
+    const Nest packed = *packing_nest(schedule, std::get<ProductItem>(scheduled));
+    text += " pack";
+    for (size_t i = 0; i < packed.loops.size(); ++i) {
+      text += " " + loop_text(p->packing.loops[i], packed.loops[i]);
+    }
+    return text;
   }
   const auto& policy = std::get<NestPolicy>(item);
   const auto& nest = std::get<Nest>(scheduled);
@@ -51,16 +62,23 @@ class PolicyParser {
             text.size(), kLongestText);
   }
 
-  Policy parse() {
+  // Without items, if none has a line and `device` decides about them.
+  Policy parse(const Device* device) {
     while (!at_end()) {
       if (take('\n') || take(';')) continue;
-      const std::string_view word = name("'threads', 'stage', 'loops' or 'product'");
+      const std::string_view word = name("'threads', 'stage', 'strips', 'loops' or 'product'");
       if (word == "threads") policy_.threads = number();
       else if (word == "stage") stage();
+      else if (word == "strips") strips();
       else if (word == "loops") loops();
       else if (word == "product") product();
-      else fail_at_word("'threads', 'stage', 'loops' or 'product' is expected", word);
+      else fail_at_word("'threads', 'stage', 'strips', 'loops' or 'product' is expected", word);
       end_of_line();
+    }
+    if (device != nullptr && policy_.items.empty()) {
+      const int threads = policy_.threads;
+      policy_ = default_policy(schedule(), policy_.structure, *device);
+      policy_.threads = threads;
     }
     if (policy_.items.size() != schedule().items.size()) {
       fail("{}: {} more 'loops' or 'product' expected, one for each item of the workload", place(),
@@ -83,15 +101,38 @@ class PolicyParser {
     return schedule().items[i];
   }
 
-  void stage() {
+  size_t stage_number() {
     if (schedule_) fail("{}: stages are decided before loops and products", place());
     const int which = number();
     const size_t count = workload_.stages.size();
-    if (which < 0 || static_cast<size_t>(which) >= count) {
+    if (static_cast<size_t>(which) >= count) {
       fail("{}: stage {}; the workload has {}, counted from 0", place(), which, count);
     }
-    policy_.structure.stages.resize(count);
-    StagePolicy& stage = policy_.structure.stages[static_cast<size_t>(which)];
+    return static_cast<size_t>(which);
+  }
+
+  void strips() {
+    Strips strips;
+    strips.first = stage_number();
+    expect('-', "'-' and the last stage");
+    strips.last = stage_number();
+    const size_t axes = workload_.stages[strips.last].axes.size();
+    const std::string_view word = name("an axis of the last stage");
+    const auto axis = axis_named(word, axes);
+    if (!axis || *axis < 0 || static_cast<size_t>(*axis) >= axes) {
+      fail_at_word(fmt::format("one of the {} axes of stage {} is expected", axes, strips.last),
+                   word);
+    }
+    strips.axis = static_cast<int>(*axis);
+    expect('/', "'/' and the rows of a strip");
+    strips.rows = number();
+    policy_.structure.strips.push_back(strips);
+  }
+
+  void stage() {
+    const size_t which = stage_number();
+    policy_.structure.stages.resize(workload_.stages.size());
+    StagePolicy& stage = policy_.structure.stages[which];
     do {
       const std::string_view word =
           name("'rows', 'root', 'loops', 'direct', 'winograd4' or 'strassen'");
@@ -131,12 +172,33 @@ class PolicyParser {
       fail_at_word("'rows' or 'columns' is expected", first);
     p.columns_first = first == "columns";
     while (!at_line_end()) {
-      const std::string_view word = name("'prefetch', 'stream' or the end of the line");
+      constexpr std::string_view kWords =
+          "'prefetch', 'stream', 'share', 'strip', 'pack' or the end of the line";
+      const std::string_view word = name(kWords);
       if (word == "prefetch") p.prefetch = true;
       else if (word == "stream") p.streaming = true;
-      else fail_at_word("'prefetch', 'stream' or the end of the line is expected", word);
+      else if (word == "share") p.share = share();
+      else if (word == "strip") p.strip = (equals(word), number());
+      else if (word == "pack") packing(p);
+      else fail_at_word(fmt::format("{} is expected", kWords), word);
     }
     policy_.items.emplace_back(p);
+  }
+
+  Share share() {
+    equals("share");
+    const std::string_view word = name("'rows', 'columns' or 'blocks'");
+    for (const Share one : {Share::blocks, Share::columns, Share::rows}) {
+      if (word == aoe::name(one)) return one;
+    }
+    fail_at_word("'rows', 'columns' or 'blocks' is expected", word);
+  }
+
+  void packing(ProductPolicy& policy) {
+    const auto nest = packing_nest(*schedule_, std::get<ProductItem>(next_item()));
+    if (!nest) fail("{}: nothing is packed here", place());
+    policy.packing.outer = static_cast<int>(nest->outer.size());
+    for (const Loop& loop : nest->loops) policy.packing.loops.push_back(loop_policy(loop));
   }
 
   void loops() {
@@ -248,8 +310,9 @@ class PolicyParser {
   void field(std::string_view key) {
     const std::string_view word = name(fmt::format("'{}='", key));
     if (word != key) fail_at_word(fmt::format("'{}=' is expected", key), word);
-    expect('=', fmt::format("'=' behind '{}'", key));
+    equals(key);
   }
+  void equals(std::string_view key) { expect('=', fmt::format("'=' behind '{}'", key)); }
   int number() {
     skip_spaces();
     int value = 0;
@@ -289,8 +352,13 @@ std::string to_string(const Policy& policy, const Schedule& schedule) {
                         stage.winograd == 0 ? "" : fmt::format(" winograd{}", stage.winograd),
                         stage.strassen ? " strassen" : "");
   }
+  for (const Strips& strips : policy.structure.strips) {
+    // The axis may be any of a workload's, so it is named as an output axis of many.
+    text += fmt::format("strips {}-{} {}/{}\n", strips.first, strips.last,
+                        axis_name(strips.axis, kHighestRank), strips.rows);
+  }
   for (size_t i = 0; i < policy.items.size(); ++i) {
-    text += item_text(policy.items[i], schedule.items[i]) + "\n";
+    text += item_text(policy.items[i], schedule.items[i], schedule) + "\n";
   }
   return text;
 }
@@ -300,7 +368,11 @@ std::string to_string(const Policy& policy, const Workload& workload) {
 }
 
 Policy parse_policy(std::string_view text, const Workload& workload) {
-  return PolicyParser(text, workload).parse();
+  return PolicyParser(text, workload).parse(nullptr);
+}
+
+Policy parse_policy(std::string_view text, const Workload& workload, const Device& device) {
+  return PolicyParser(text, workload).parse(&device);
 }
 
 }  // namespace aoe

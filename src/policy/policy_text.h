@@ -16,5 +16,7 @@ std::string to_string(const Policy& policy, const Workload& workload);
 // wrong with one is an Error that says where and what is expected. The policy may still not be
 // valid (policy/validate.h).
 Policy parse_policy(std::string_view text, const Workload& workload);
+// The same; a text without a line for any item leaves them all to the device's defaults.
+Policy parse_policy(std::string_view text, const Workload& workload, const Device& device);
 
 }  // namespace aoe

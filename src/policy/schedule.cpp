@@ -30,9 +30,16 @@ int64_t window_bytes(const Nest& nest) {
 
 }  // namespace
 
-Schedule schedule_of(const Workload& workload, const Structure& structure) {
-  const size_t count = workload.stages.size();
+Schedule schedule_of(const Workload& given_workload, const Structure& structure) {
+  const size_t count = given_workload.stages.size();
   Schedule schedule;
+  Workload workload = given_workload;
+  std::vector<Strips> strips = structure.strips;
+  for (Strips& one : strips) {
+    auto split = in_strips(workload, one);
+    if (split) workload = std::move(*split);
+    else one = {.first = 1, .last = 0};  // of no stage
+  }
   schedule.fates.resize(count);
 
   std::vector<bool> may_inline(count);
@@ -55,13 +62,22 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
   Prepared ready = prepared(fewer, may_contract, transforms);
   schedule.workload = std::move(ready.workload);
   std::vector<bool> alone = ready.contracts;
+  std::vector<size_t> given_of;
   for (size_t s = 0; s < alone.size(); ++s) {
     const size_t given = left[ready.origins[s]];
+    // What only lays out weights is done before any strip.
+    given_of.push_back(ready.fixed[s] ? count : given);
     if (ready.contracts[s]) schedule.fates[given].product = true;
     if (structure.of(given).place == Place::root || ready.fixed[s]) alone[s] = true;
   }
 
-  for (const Group& group : groups_of(schedule.workload, alone)) {
+  const std::vector<int> loops =
+      stages_by_strip(schedule.workload, given_of, strips, schedule.strip_loops);
+  const auto add = [&](size_t stage, Item item) {
+    schedule.items.push_back(std::move(item));
+    schedule.loop_of.push_back(loops[stage]);
+  };
+  for (const Group& group : groups_of(schedule.workload, alone, loops, schedule.strip_loops)) {
     const size_t first = group.stages[0];
     if (ready.fixed[first]) {
       schedule.fixed.push_back(first);
@@ -72,17 +88,20 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
       const size_t given = left[ready.origins[first]];
       if (transforms[ready.origins[first]]) {
         const int side = structure.of(given).winograd;
-        schedule.items.emplace_back(
-            ProductItem{first, product_shape(*schedule.fates[given].winograd, side), side});
+        add(first, ProductItem{first, product_shape(*schedule.fates[given].winograd, side), side});
         continue;
       }
       const Contraction c = *contraction_of(stage);
-      const ProductShape shape = product_shape(schedule.workload, stage, c);
-      const bool may = may_run_by_strassen(schedule.workload, stage, c, shape);
+      ProductShape shape = product_shape(schedule.workload, stage, c);
+      if (loops[first] >= 0) {
+        // No tile has rows of two strips.
+        const int64_t points = schedule.strip_loops[static_cast<size_t>(loops[first])].points;
+        shape.line = std::min(shape.line, shape.outer * shape.rows / std::max(points, shape.outer));
+      }
+      const bool may = loops[first] < 0 && may_run_by_strassen(schedule.workload, stage, c, shape);
       schedule.fates[given].strassen_columns = may ? shape.columns : 0;
       const bool halves = may && structure.of(given).strassen;
-      schedule.items.emplace_back(
-          ProductItem{first, halves ? strassen_shape(shape) : shape, 0, halves});
+      add(first, ProductItem{first, halves ? strassen_shape(shape) : shape, 0, halves});
       continue;
     }
     for (const size_t s : group.stages) {
@@ -93,7 +112,7 @@ Schedule schedule_of(const Workload& workload, const Structure& structure) {
       if (is_empty(nest)) continue;
       if (group.stages.size() == 1) schedule.fates[given].window_bytes = window_bytes(nest);
       if (group.outer == 0 && nest.row_bytes() > 0) schedule.fates[given].windowed = true;
-      schedule.items.emplace_back(std::move(nest));
+      add(first, std::move(nest));
     }
   }
   return schedule;
@@ -103,14 +122,20 @@ bool has_open_outer(const Nest& nest) { return nest.loops.size() == 1 && nest.ou
 
 Policy default_policy(const Schedule& schedule, const Structure& structure, const Device& device) {
   Policy policy{.structure = structure, .items = {}};
-  for (const Item& item : schedule.items) {
-    if (const auto* nest = std::get_if<Nest>(&item)) {
-      policy.items.emplace_back(choose_loops(*nest, device));
+  for (size_t i = 0; i < schedule.items.size(); ++i) {
+    // What a strip makes is small, and read at once.
+    const bool in_strip = schedule.loop_of[i] >= 0;
+    if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
+      NestPolicy loops = choose_loops(*nest, device);
+      for (LoopPolicy& loop : loops.loops) loop.streaming = loop.streaming && !in_strip;
+      policy.items.emplace_back(std::move(loops));
     } else {
-      const auto& product = std::get<ProductItem>(item);
-      policy.items.emplace_back(product.winograd != 0 ? default_transformed(product.shape, device)
-                                : product.strassen    ? default_halves(product.shape, device)
-                                                      : default_product(product.shape, device));
+      const auto& product = std::get<ProductItem>(schedule.items[i]);
+      ProductPolicy own = product.winograd != 0 ? default_transformed(product.shape, device)
+                          : product.strassen    ? default_halves(product.shape, device)
+                                                : default_product(product.shape, device);
+      own.streaming = own.streaming && !in_strip;
+      policy.items.emplace_back(std::move(own));
     }
   }
   return policy;

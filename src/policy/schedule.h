@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "policy/nest.h"
 #include "policy/product_defaults.h"
+#include "policy/strips.h"
 #include "policy/winograd.h"
 
 namespace aoe {
@@ -27,6 +28,9 @@ struct Schedule {
   Workload workload;
   std::vector<Item> items;
   std::vector<size_t> fixed;  // stages of the workload that only lay out weights: no items
+  std::vector<StripLoop>
+      strip_loops;           // as the structure lists them; without points if not possible
+  std::vector<int> loop_of;  // for each item: the loop that computes it, or -1
 
   // What became of each stage of the workload as it was given.
   struct Fate {

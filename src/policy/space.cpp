@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "expr/text.h"
+#include "policy/packing.h"
+#include "policy/strassen.h"
 #include "policy/streaming.h"
 #include "policy/validate.h"
 
@@ -77,9 +79,12 @@ class Space::Walk {
         policy_.items.emplace_back(
             loops(*nest, std::get<NestPolicy>(from), std::get<NestPolicy>(standard.items[i])));
       } else {
-        policy_.items.emplace_back(product(std::get<ProductItem>(schedule.items[i]).shape,
-                                           std::get<ProductPolicy>(from),
-                                           std::get<ProductPolicy>(standard.items[i])));
+        const auto& item = std::get<ProductItem>(schedule.items[i]);
+        ProductPolicy decided = product(item.shape, std::get<ProductPolicy>(from),
+                                        std::get<ProductPolicy>(standard.items[i]));
+        strip(decided, schedule, item, std::get<ProductPolicy>(from));
+        packing(decided, schedule, item, std::get<ProductPolicy>(from));
+        policy_.items.emplace_back(std::move(decided));
       }
     }
     return std::move(policy_);
@@ -123,6 +128,7 @@ class Space::Walk {
   void structure() {
     const size_t count = space_.fates_.size();
     policy_.structure.stages.resize(count);
+    policy_.structure.strips = from_.structure.strips;
     for (size_t s = 0; s < count; ++s) {
       const Schedule::Fate& fate = space_.fates_[s];
       const StagePolicy from = from_.structure.of(s);
@@ -145,6 +151,13 @@ class Space::Walk {
           fate.strassen_columns % (2 * space_.device_.vector_bytes / 4) == 0) {
         stage.strassen = decide("strassen", from.strassen);
       }
+    }
+    // Where stages can no longer be computed by strips, they are not.
+    if (policy_.structure.strips.empty()) return;
+    for (const StripLoop& loop : space_.schedule(policy_.structure).strip_loops) {
+      if (loop.axes > 0) continue;
+      policy_.structure.strips.clear();
+      return;
     }
   }
 
@@ -176,6 +189,7 @@ class Space::Walk {
     std::vector<int> axes{-1};
     const int most = most_lanes(loop, space_.device_);
     for (size_t axis = 0; axis < loop.extents.size() && most > 1; ++axis) {
+      if (static_cast<int>(axis) == nest.ranged_axis) continue;
       if (may_be_vector_axis(loop, outer, axis)) axes.push_back(static_cast<int>(axis));
     }
     policy.vector_axis = decide("vector axis", axes, from.vector_axis, axis_text);
@@ -183,13 +197,16 @@ class Space::Walk {
 
     axes = {-1};
     for (size_t axis = 0; axis < loop.extents.size(); ++axis) {
+      if (static_cast<int>(axis) == nest.ranged_axis) continue;
       if (may_be_block_axis(loop, outer, policy.vector_axis, axis)) {
         axes.push_back(static_cast<int>(axis));
       }
     }
     policy.block_axis = decide("block axis", axes, from.block_axis, axis_text);
     if (policy.block_axis >= 0) block(policy, loop, from, standard);
-    if (is_worth_streaming(nest, loop, space_.device_) && may_stream(nest, loop, policy)) {
+    // What goes to a buffer without a value is read at once.
+    const bool kept = nest.buffers[static_cast<size_t>(loop.stores[0].buffer)].value >= 0;
+    if (kept && is_worth_streaming(nest, loop, space_.device_) && may_stream(nest, loop, policy)) {
       policy.streaming = decide("stream", from.streaming);
     }
     return policy;
@@ -275,7 +292,47 @@ class Space::Walk {
     if (is_worth_streaming(shape, space_.device_)) {
       policy.streaming = decide("stream", from.streaming);
     }
+    if (space_.device_.cores > 1) {
+      std::vector<Share> shares{Share::automatic, Share::blocks, Share::rows};
+      if (shape.right != Side::packed) shares.insert(shares.begin() + 2, Share::columns);
+      policy.share =
+          decide("share", shares, from.share, [](Share share) { return std::string(name(share)); });
+    }
     return policy;
+  }
+
+  // Rows that the algorithms with strips of their own work on at once: the default, or about half
+  // or twice of it.
+  void strip(ProductPolicy& policy, const Schedule& schedule, const ProductItem& item,
+             const ProductPolicy& from) {
+    if (!item.shape.transformed) return;
+    int64_t most = item.shape.rows;
+    int64_t usual = strassen_strip(policy);
+    if (item.winograd != 0) {
+      const Winograd w = *winograd_of(schedule.workload, schedule.workload.stages[item.stage]);
+      most = ceil_div(w.height, int64_t{item.winograd});
+      usual = winograd_strip(w, item.winograd, policy, space_.device_);
+    }
+    std::vector<int64_t> options{0};
+    for (const int64_t rows : {usual / 2, usual * 2, from.strip}) {
+      const bool known = std::find(options.begin(), options.end(), rows) != options.end();
+      if (rows > 0 && rows <= most && !known) options.push_back(rows);
+    }
+    std::sort(options.begin(), options.end());
+    policy.strip = decide("strip", options, from.strip);
+  }
+
+  void packing(ProductPolicy& policy, const Schedule& schedule, const ProductItem& item,
+               const ProductPolicy& from) {
+    const auto nest = packing_nest(schedule, item);
+    if (!nest) return;
+    const NestPolicy usual = packing_policy({*nest}, {}, space_.device_);
+    const std::string place = place_;
+    place_ += "packing: ";
+    policy.packing = loops(*nest, from.packing.loops.empty() ? usual : from.packing, usual);
+    place_ = place;
+    // The default goes without saying.
+    if (policy.packing == usual) policy.packing = {};
   }
 
   const Space& space_;
@@ -406,6 +463,9 @@ Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const 
     if (coin()) product.columns_first = other.columns_first;
     if (coin()) product.prefetch = other.prefetch;
     if (coin()) product.streaming = other.streaming;
+    if (coin()) product.share = other.share;
+    if (coin()) product.strip = other.strip;
+    if (coin()) product.packing = other.packing;
   }
   // What the parents' parts do not allow together becomes the nearest that is allowed.
   return walk(child, [](size_t, size_t, size_t wanted) { return wanted; }, nullptr);

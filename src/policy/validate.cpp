@@ -9,6 +9,7 @@
 #include "device/dot.h"
 #include "expr/rewrite.h"
 #include "expr/text.h"
+#include "policy/packing.h"
 #include "policy/streaming.h"
 
 namespace aoe {
@@ -105,7 +106,26 @@ Fault nest_fault(const Nest& nest, const NestPolicy& policy, const Device& devic
   return std::nullopt;
 }
 
-Fault product_fault(const ProductShape& shape, const ProductPolicy& p, const Device& device) {
+Fault product_fault(const Schedule& schedule, const ProductItem& item, const ProductPolicy& p,
+                    const Device& device) {
+  const ProductShape& shape = item.shape;
+  if (p.strip < 0 || (p.strip > 0 && !shape.transformed)) {
+    return "strips are for Winograd's and Strassen's algorithms";
+  }
+  if (!p.packing.loops.empty()) {
+    const auto packing = packing_nest(schedule, item);
+    if (!packing) return "nothing is packed here";
+    if (auto fault = nest_fault(*packing, p.packing, device)) return "pack: " + *fault;
+    const auto streams = [](const LoopPolicy& loop) { return loop.streaming; };
+    if (std::any_of(p.packing.loops.begin(), p.packing.loops.end(), streams)) {
+      return "what is packed is read at once: it cannot go past the caches";
+    }
+    for (size_t i = 0; i < packing->loops.size(); ++i) {
+      for (const int axis : {p.packing.loops[i].vector_axis, p.packing.loops[i].block_axis}) {
+        if (axis >= 0 && axis == packing->ranged_axis) return "pack: blocks end along that axis";
+      }
+    }
+  }
   const int lanes = most_lanes(shape, device);
   if (!is_power_of_two(p.lanes) || p.lanes > lanes || p.lanes < std::min(2, lanes)) {
     return fmt::format("vectors of {}; a power of two up to {} is expected", p.lanes, lanes);
@@ -250,6 +270,16 @@ Fault fault_of(const Structure& structure, const Workload& workload) {
     return fmt::format("it decides about {} stages, the workload has {}", structure.stages.size(),
                        workload.stages.size());
   }
+  if (!structure.strips.empty()) {
+    const Schedule schedule = schedule_of(workload, structure);
+    for (size_t i = 0; i < structure.strips.size(); ++i) {
+      if (schedule.strip_loops[i].axes > 0) continue;
+      const Strips& strips = structure.strips[i];
+      return fmt::format("stages {} to {} cannot be computed by strips of {} along {}",
+                         strips.first, strips.last, strips.rows,
+                         axis_name(strips.axis, kHighestRank));
+    }
+  }
   return algorithm_fault(structure, workload);
 }
 
@@ -271,7 +301,7 @@ Fault fault_of(const Policy& policy, const Schedule& schedule, const Device& dev
     }
     const Fault fault = nest != nullptr
                             ? nest_fault(*nest, *loops, device)
-                            : product_fault(std::get<ProductItem>(schedule.items[i]).shape,
+                            : product_fault(schedule, std::get<ProductItem>(schedule.items[i]),
                                             std::get<ProductPolicy>(policy.items[i]), device);
     if (fault) return fmt::format("item {}: {}", i + 1, *fault);
   }

@@ -28,6 +28,35 @@ For nest_program(ProgramBuilder& builder, const Nest& nest) {
   return loop;
 }
 
+// One more item for each strip.
+void add_to_strips(ProgramBuilder& builder, For& loop, const Schedule& schedule,
+                   const Policy& policy, size_t item) {
+  const StripLoop& strips = schedule.strip_loops[static_cast<size_t>(schedule.loop_of[item])];
+  if (!loop.parallel) {
+    loop.parallel = true;
+    loop.end = strips.points;
+    loop.variable = builder.program.variables;
+    const Expr point = builder.variable();
+    for (const int value : strips.values) {
+      const int64_t each = builder.workload.values[static_cast<size_t>(value)].type.count() /
+                           std::max<int64_t>(1, strips.points);
+      builder.make_private(value, each, 0 - point * each);
+    }
+  }
+  const Expr point = Expr::axis(loop.variable);
+  if (const auto* nest = std::get_if<Nest>(&schedule.items[item])) {
+    const Nest whole = decided(*nest, std::get<NestPolicy>(policy.items[item]));
+    const int64_t each = whole.points() / strips.points;
+    loop.body.emplace_back(builder.nest(whole, point * each, point * each + each));
+    return;
+  }
+  const auto& product = std::get<ProductItem>(schedule.items[item]);
+  const auto& own = std::get<ProductPolicy>(policy.items[item]);
+  for (Stmt& stmt : product_strip(builder, product, own, {point, strips.points})) {
+    loop.body.push_back(std::move(stmt));
+  }
+}
+
 }  // namespace
 
 int ProgramBuilder::add(ProgramBuffer buffer) {
@@ -163,7 +192,17 @@ Expr along(const Expr& count, const Shape& extents, const std::vector<size_t>& a
 Program build_program(const Schedule& schedule, const Policy& policy, const Device& device,
                       int threads) {
   ProgramBuilder builder(schedule, device, threads);
+  std::map<int, For> strips;
   for (size_t i = 0; i < schedule.items.size(); ++i) {
+    if (const int loop = schedule.loop_of[i]; loop >= 0) {
+      add_to_strips(builder, strips[loop], schedule, policy, i);
+      // What is not in the loop, and stands between its items, is made before it.
+      const auto rest = schedule.loop_of.begin() + static_cast<int64_t>(i) + 1;
+      if (std::find(rest, schedule.loop_of.end(), loop) == schedule.loop_of.end()) {
+        builder.program.body.push_back(std::move(strips[loop]));
+      }
+      continue;
+    }
     if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
       const auto& own = std::get<NestPolicy>(policy.items[i]);
       builder.program.body.push_back(nest_program(builder, decided(*nest, own)));

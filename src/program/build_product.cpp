@@ -136,13 +136,13 @@ class Product {
     const int64_t parts = strip.points / outer_points;
     const int64_t each = shape_.outer / outer_points;
     For over_outer, over_columns;
-    Expr outer = quotient(strip.point, parts);
+    Expr outer = outer_points == 1 ? Expr::integer(DType::i64, 0) : quotient(strip.point, parts);
     if (each > 1) {
       over_outer.variable = b_.program.variables;
       over_outer.end = each;
       outer = outer * each + b_.variable();
     }
-    const Expr part = remainder(strip.point, parts);
+    const Expr part = outer_points == 1 ? strip.point : remainder(strip.point, parts);
     const int64_t row_tiles = tiles_.count / parts;
     over_columns.variable = b_.program.variables;
     over_columns.end = shape_.columns;

@@ -243,6 +243,9 @@ class Row {
     add("product tile rows", p.rows);
     add("product tile vectors", p.vectors);
     add("product lanes", p.lanes);
+    add("product share", static_cast<double>(p.share));
+    add("product strip", log_of(p.strip));
+    add("product packing decided", p.packing.loops.empty() ? 0 : 1);
     add("product registers",
         static_cast<double>(p.rows * p.vectors + p.vectors + 1) / device_.vector_registers);
     add("product loads by multiplication",

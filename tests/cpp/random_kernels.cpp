@@ -13,6 +13,7 @@
 #include "policy/space.h"
 #include "policy/streaming.h"
 #include "policy/validate.h"
+#include "tests/cpp/random_chains.h"
 #include "tests/cpp/random_workloads.h"
 
 namespace aoe {
@@ -53,14 +54,44 @@ void stream_some(Policy& policy, const Space& space, Random& random) {
   }
 }
 
+// By strips, in one of all ways; as it was if there are none.
+Policy by_strips(const Policy& policy, const Space& space, Random& random) {
+  Policy by = policy;
+  std::vector<Strips> ways = possible_strips(space.workload());
+  while (!ways.empty()) {
+    const size_t which = random() % ways.size();
+    by.structure.strips = {ways[which]};
+    const Schedule& schedule = space.schedule(by.structure);
+    if (schedule.strip_loops[0].axes > 0) {
+      by = default_policy(schedule, by.structure, space.device());
+      for (uint64_t i = random() % 6; i > 0; --i) by = space.mutate(by, random);
+      return by;
+    }
+    ways.erase(ways.begin() + static_cast<int64_t>(which));
+  }
+  return policy;
+}
+
+// Whether strips make some of what their neighbours make, too.
+bool has_halo(const Policy& policy, const Space& space) {
+  const Workload& strips = space.schedule(policy.structure).workload;
+  for (size_t i = 0; i < space.workload().values.size(); ++i) {
+    if (strips.values[i].type.count() > space.workload().values[i].type.count()) return true;
+  }
+  return false;
+}
+
 std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Random& random,
-                                   std::string& text, Announce announce) {
+                                   std::string& text, Announce announce, PairKind& kind) {
   const Device device = random_device(random);
   const std::string workload_text = to_string(*made.workload);
   text = fmt::format("seed {}, {}\n{}", seed, device.widest_vectors(), workload_text);
   const auto workload = std::make_shared<const Workload>(parse_workload(workload_text));
   const Space space(workload, device);
   Policy policy = random_policy(space, random);
+  if (random() % 4 != 0) policy = by_strips(policy, space, random);
+  kind.strips = !policy.structure.strips.empty();
+  kind.halo = kind.strips && has_halo(policy, space);
   stream_some(policy, space, random);
   const std::string policy_text = to_string(policy, *workload);
   text += policy_text;
@@ -110,13 +141,15 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
 
 }  // namespace
 
-std::optional<std::string> failure_of_pair(uint64_t seed, Announce announce) {
+std::optional<std::string> failure_of_pair(uint64_t seed, Announce announce, PairKind* kind) {
+  PairKind ignored;
   std::string text = fmt::format("seed {}\n", seed);
   if (announce != nullptr) announce(seed, text);
   try {
     Random random(seed ^ 0x9e3779b97f4a7c15);
-    const RandomWorkload made = random_workload(seed);
-    const auto wrong = failure(made, seed, random, text, announce);
+    const RandomWorkload made = random() % 2 == 0 ? random_chain(seed) : random_workload(seed);
+    const auto wrong =
+        failure(made, seed, random, text, announce, kind != nullptr ? *kind : ignored);
     if (!wrong) return std::nullopt;
     return fmt::format("{}{}\n", text, *wrong);
   } catch (const Error& error) {

@@ -13,7 +13,15 @@ namespace aoe {
 // buffers ends the process.
 using Announce = void (*)(uint64_t seed, const std::string& text);
 
-// What is wrong with the pair of this seed, with both texts; nothing if all is well.
-std::optional<std::string> failure_of_pair(uint64_t seed, Announce announce = nullptr);
+// What a pair was.
+struct PairKind {
+  bool strips = false;  // stages inside a loop over strips
+  bool halo = false;    // that make for a strip what its neighbours make, too
+};
+
+// What is wrong with the pair of this seed, with both texts; nothing if all is well. The reference,
+// the Program on the interpreter, and machine code are compared.
+std::optional<std::string> failure_of_pair(uint64_t seed, Announce announce = nullptr,
+                                           PairKind* kind = nullptr);
 
 }  // namespace aoe

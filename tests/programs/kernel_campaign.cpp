@@ -1,6 +1,6 @@
 // Compares random kernels with the reference: kernel_campaign [PAIRS [FIRST_SEED]]. Pairs run in a
 // child process, so that one that crashes is reported and the others go on. Prints each failing
-// pair as text, and exits with 1 if there is one.
+// pair as text, and exits with 1 if there is one. A single pair runs in this process.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -21,6 +21,7 @@ namespace {
 struct Progress {
   uint64_t seed;
   uint64_t failures;
+  uint64_t strips, halos;  // pairs with them
   char text[1 << 16];
 };
 Progress* progress = nullptr;
@@ -40,7 +41,11 @@ void announce(uint64_t seed, const std::string& text) {
 
 void run_pairs(uint64_t first, uint64_t last) {
   for (uint64_t seed = first; seed < last; ++seed) {
-    if (const auto failure = aoe::failure_of_pair(seed, announce)) {
+    aoe::PairKind kind;
+    const auto failure = aoe::failure_of_pair(seed, announce, &kind);
+    progress->strips += kind.strips ? 1 : 0;
+    progress->halos += kind.halo ? 1 : 0;
+    if (failure) {
       ++progress->failures;
       fmt::print("--- {}\n", *failure);
     }
@@ -76,13 +81,18 @@ int main(int argc, char** argv) {
   progress = static_cast<Progress*>(
       mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (progress == MAP_FAILED) return 2;
+  if (pairs == 1) {
+    // In this process, for a debugger.
+    run_pairs(first, first + 1);
+    return progress->failures == 0 ? 0 : 1;
+  }
   const auto start = std::chrono::steady_clock::now();
   for (uint64_t at = first; at < first + pairs;) {
     at = run_in_child(at, std::min(at + kEach, first + pairs));
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    fmt::print(stderr, "{} pairs in {:.0f} s, {} failed\n", at - first, seconds,
-               progress->failures);
+    fmt::print(stderr, "{} pairs in {:.0f} s, {} by strips, {} with a halo, {} failed\n",
+               at - first, seconds, progress->strips, progress->halos, progress->failures);
   }
   return progress->failures == 0 ? 0 : 1;
 }

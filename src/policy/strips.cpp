@@ -1,0 +1,317 @@
+#include "policy/strips.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "expr/affine.h"
+#include "expr/rewrite.h"
+#include "policy/contraction.h"
+#include "policy/fusion.h"
+
+namespace aoe {
+namespace {
+
+Expr axis(size_t which) { return Expr::axis(static_cast<int64_t>(which)); }
+
+// What a stage makes for a strip: positions stride * strip + low + 0 ... count - 1 of its axis.
+struct Range {
+  int64_t stride = 0, low = 0, count = 0;
+
+  int64_t high() const { return low + count - 1; }
+};
+
+class StripRewrite {
+ public:
+  StripRewrite(const Workload& workload, const Strips& strips)
+      : from_(workload), to_(workload), strips_(strips), at_(static_cast<size_t>(strips.axis)) {}
+
+  std::optional<Workload> rewritten() {
+    const Stage& last = from_.stages[strips_.last];
+    if (at_ >= last.axes.size() || last.axes[at_] % strips_.rows != 0) return std::nullopt;
+    count_ = last.axes[at_] / strips_.rows;
+    for (size_t s = strips_.first; s < strips_.last; ++s) {
+      for (const int output : from_.stages[s].outputs) made_[output] = s;
+    }
+    if (is_used_elsewhere()) return std::nullopt;
+    ranges_.resize(from_.stages.size());
+    ranges_[strips_.last] = {strips_.rows, 0, strips_.rows};
+    // Those after a stage say what it has to make.
+    for (size_t s = strips_.last + 1; s-- > strips_.first;) {
+      if (ranges_[s].count == 0 || !note_loads(s)) return std::nullopt;
+    }
+    for (size_t s = strips_.first; s <= strips_.last; ++s) rewrite_stage(s);
+    return std::move(to_);
+  }
+
+ private:
+  const Shape& shape_of(int64_t value) const {
+    return from_.values[static_cast<size_t>(value)].type.shape;
+  }
+
+  bool is_used_elsewhere() const {
+    const auto is_made = [&](int value) { return made_.contains(from_.storage(value)); };
+    if (std::any_of(from_.outputs.begin(), from_.outputs.end(), is_made)) return true;
+    for (size_t s = 0; s < from_.stages.size(); ++s) {
+      bool used = false;
+      for_each_load(from_.stages[s], [&](const Expr& load) {
+        const auto value = static_cast<int>(load->id);
+        const bool inside = s > strips_.first && s <= strips_.last;
+        used = used || (is_made(value) && (!inside || !made_.contains(value)));
+      });
+      if (used) return true;
+    }
+    return false;
+  }
+
+  // What a load reads of the dimension along which strips go: its position without the strip.
+  struct Position {
+    int64_t factor;  // of the reading stage's own position
+    Interval rest;
+  };
+  std::optional<Position> position_of(const Stage& stage, const Expr& load) const {
+    const Shape extents = stage.extents();
+    if (static_cast<size_t>(load->rank) <= at_) return std::nullopt;
+    for (size_t d = 0; d < static_cast<size_t>(load->rank); ++d) {
+      const Expr& index = load->operands[d];
+      if (d < at_) {
+        const bool same = index->op == ExprOp::axis && index->id == static_cast<int64_t>(d);
+        const bool single = extents[d] == 1 && index.is_integer(0);
+        if (!(same || single) || shape_of(load->id)[d] != extents[d]) return std::nullopt;
+      } else if (d > at_ && depends_on_axis(index, static_cast<int64_t>(at_))) {
+        return std::nullopt;
+      }
+    }
+    const auto form = affine_of(load->operands[at_], extents.size());
+    if (!form || form->coefficients[at_] < 1) return std::nullopt;
+    // Batches have strips of their own.
+    for (size_t i = 0; i < at_; ++i) {
+      if (form->coefficients[i] != 0 && extents[i] != 1) return std::nullopt;
+    }
+    Interval rest{form->constant, form->constant};
+    for (size_t i = at_ + 1; i < extents.size(); ++i) {
+      const int64_t reach = form->coefficients[i] * (extents[i] - 1);
+      (reach < 0 ? rest.low : rest.high) += reach;
+    }
+    return Position{form->coefficients[at_], rest};
+  }
+
+  bool note_loads(size_t s) {
+    const Stage& stage = from_.stages[s];
+    const Range& own = ranges_[s];
+    if (at_ >= stage.axes.size()) return false;
+    bool fits = true;
+    for_each_load(stage, [&](const Expr& load) {
+      const auto maker = made_.find(static_cast<int>(load->id));
+      if (!fits || maker == made_.end()) return;
+      const auto position = position_of(stage, load);
+      fits = position.has_value();
+      if (!fits) return;
+      Range& range = ranges_[maker->second];
+      const int64_t stride = position->factor * own.stride;
+      const int64_t low = position->factor * own.low + position->rest.low;
+      const int64_t high = position->factor * own.high() + position->rest.high;
+      if (range.count > 0) {
+        fits = range.stride == stride;
+        const int64_t end = std::max(range.high(), high);
+        range.low = std::min(range.low, low);
+        range.count = end - range.low + 1;
+      } else {
+        range = {stride, low, high - low + 1};
+      }
+      if (!has_outside(load)) return;
+      const Expr& outside = load->operands.back();
+      Expr& known = outside_[static_cast<int>(load->id)];
+      known = known ? known : outside;
+      fits = fits && outside.is_constant() && known->number == outside->number &&
+             known->id == outside->id;
+    });
+    return fits;
+  }
+
+  bool leaves(size_t s) const {
+    const Range& range = ranges_[s];
+    return range.low < 0 || range.stride * (count_ - 1) + range.high() >= from_.stages[s].axes[at_];
+  }
+
+  void rewrite_stage(size_t s) {
+    const Range& range = ranges_[s];
+    Stage& stage = to_.stages[s];
+    const Expr position = axis(at_) * range.stride + axis(at_ + 1) + range.low;
+    std::vector<Expr> axes;
+    for (size_t i = 0; i < stage.extents().size(); ++i) {
+      axes.push_back(i == at_ ? position : axis(i < at_ ? i : i + 1));
+    }
+    const int64_t extent = stage.axes[at_];
+    const auto split = [&](Shape& shape) {
+      shape[at_] = range.count;
+      shape.insert(shape.begin() + static_cast<int64_t>(at_), count_);
+    };
+    split(stage.axes);
+    const Shape extents = stage.extents();
+    for (Expr& expr : stage.elements) expr = moved(expr, axes, s, extents);
+    for (size_t i = 0; i < stage.results.size(); ++i) {
+      Expr& expr = stage.results[i];
+      expr = moved(expr, axes, s, extents);
+      if (s == strips_.last || !leaves(s)) continue;
+      // Who reads beyond the edge without a word of what is there does not use what it makes of it.
+      const auto outside = outside_.find(stage.outputs[i]);
+      const Expr inside = le(Expr::integer(DType::i64, 0), position) & lt(position, extent);
+      expr = select(inside, expr,
+                    outside != outside_.end() ? outside->second : Expr::constant(expr.dtype(), 0));
+    }
+    for (int& output : stage.outputs) {
+      if (s < strips_.last) {
+        split(to_.values[static_cast<size_t>(output)].type.shape);
+        continue;
+      }
+      // What it was is the same elements seen without strips.
+      Workload::Value strips = to_.values[static_cast<size_t>(output)];
+      split(strips.type.shape);
+      to_.values.push_back(strips);
+      to_.values[static_cast<size_t>(output)].view_of = static_cast<int>(to_.values.size()) - 1;
+      output = static_cast<int>(to_.values.size()) - 1;
+    }
+  }
+
+  // The stage's expression with its new axes. Of what other stages make by strips, it reads this
+  // strip's; of all else it may now reach beyond the edge, where nobody looks at what it makes.
+  Expr moved(const Expr& expr, const std::vector<Expr>& axes, size_t s,
+             const Shape& extents) const {
+    return rewrite(expr, [&](const Expr& e) -> Expr {
+      if (e->op == ExprOp::axis) return axes[static_cast<size_t>(e->id)];
+      if (e->op != ExprOp::load) return {};
+      const auto maker = made_.find(static_cast<int>(e->id));
+      std::vector<Expr> index;
+      for (size_t d = 0; d < static_cast<size_t>(e->rank); ++d) {
+        if (maker != made_.end() && d == at_) {
+          std::vector<Expr> in_strip = axes;
+          in_strip[at_] = axis(at_ + 1) + ranges_[s].low;
+          index.push_back(axis(at_));
+          index.push_back(with_axes(e->operands[d], in_strip) - ranges_[maker->second].low);
+        } else {
+          index.push_back(moved(e->operands[d], axes, s, extents));
+        }
+      }
+      Expr outside;
+      if (has_outside(e)) {
+        outside = moved(e->operands.back(), axes, s, extents);
+      } else if (maker == made_.end() && leaves_tensor(e->id, index, extents)) {
+        outside = Expr::constant(e.dtype(), 0);
+      }
+      return Expr::load(e->id, e.dtype(), index, outside);
+    });
+  }
+
+  bool leaves_tensor(int64_t value, const std::vector<Expr>& index, const Shape& extents) const {
+    const Shape& shape = shape_of(value);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const auto range = interval_of(index[d], extents);
+      if (range && !range->within({0, shape[d] - 1})) return true;
+    }
+    return false;
+  }
+
+  const Workload& from_;
+  Workload to_;
+  Strips strips_;
+  size_t at_;
+  int64_t count_ = 0;            // strips
+  std::map<int, size_t> made_;   // values between the stages: who makes them
+  std::vector<Range> ranges_;    // of stages
+  std::map<int, Expr> outside_;  // of values: what is read where a position lies beyond the edge
+};
+
+}  // namespace
+
+std::optional<Workload> in_strips(const Workload& workload, const Strips& strips) {
+  if (strips.first >= strips.last || strips.last >= workload.stages.size() || strips.axis < 0 ||
+      strips.rows < 1) {
+    return std::nullopt;
+  }
+  for (size_t s = strips.first; s <= strips.last; ++s) {
+    if (element_count(workload.stages[s].extents()) == 0) return std::nullopt;
+  }
+  return StripRewrite(workload, strips).rewritten();
+}
+
+std::vector<int> stages_by_strip(const Workload& workload, const std::vector<size_t>& given,
+                                 const std::vector<Strips>& strips, std::vector<StripLoop>& loops) {
+  const size_t count = workload.stages.size();
+  std::vector<int> loop_of(count, -1);
+  loops.assign(strips.size(), {});
+  for (size_t l = 0; l < strips.size(); ++l) {
+    const auto at = static_cast<size_t>(strips[l].axis);
+    std::set<size_t> inside;
+    Shape shared;
+    for (size_t s = count; s-- > 0;) {
+      if (given[s] < strips[l].first || given[s] > strips[l].last) continue;
+      const Shape& axes = workload.stages[s].axes;
+      if (axes.size() <= at) continue;
+      const Shape leading(axes.begin(), axes.begin() + static_cast<int64_t>(at) + 1);
+      if (shared.empty()) shared = leading;
+      if (leading == shared) inside.insert(s);
+    }
+    // What is not met strip by strip by those inside is made before them.
+    const auto reads_across = [&](size_t s, const std::set<int>& made) {
+      return !meets_at_same_point(workload, workload.stages[s], made, shared, at + 1);
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const size_t maker : inside) {
+        const std::vector<int>& made = workload.stages[maker].outputs;
+        const bool across = std::any_of(inside.begin(), inside.end(), [&](size_t s) {
+          return s != maker && reads_across(s, {made.begin(), made.end()});
+        });
+        if (!across) continue;
+        inside.erase(maker);
+        changed = true;
+        break;
+      }
+    }
+    // Others may read what the last one makes, and nothing before.
+    std::set<int> between;
+    for (const size_t s : inside) {
+      for (const int output : workload.stages[s].outputs) between.insert(workload.storage(output));
+    }
+    for (const int output : workload.outputs) between.erase(workload.storage(output));
+    bool fits = !inside.empty();
+    for (size_t s = 0; s < count; ++s) {
+      if (inside.contains(s)) continue;
+      for_each_load(workload.stages[s], [&](const Expr& load) {
+        const int value = workload.storage(static_cast<int>(load->id));
+        if (!between.contains(value)) return;
+        fits = fits && given[s] > strips[l].last;
+        between.erase(value);
+      });
+    }
+    for (const size_t s : inside) {
+      const auto c = contraction_of(workload.stages[s]);
+      size_t leading = 0;
+      for (size_t i = 0; i <= at; ++i) leading += shared[i] != 1 ? 1 : 0;
+      if (c && leading > c->outer.size() + c->rows.size()) fits = false;
+    }
+    if (!fits) continue;
+    loops[l] = {element_count(shared), at + 1, {between.begin(), between.end()}};
+    for (const size_t s : inside) loop_of[s] = static_cast<int>(l);
+  }
+  return loop_of;
+}
+
+std::vector<Strips> possible_strips(const Workload& workload) {
+  std::vector<Strips> found;
+  for (size_t last = 1; last < workload.stages.size(); ++last) {
+    const Shape& axes = workload.stages[last].axes;
+    for (size_t first = 0; first < last; ++first) {
+      for (size_t axis = 0; axis < axes.size(); ++axis) {
+        for (int64_t rows = 1; rows < axes[axis]; ++rows) {
+          const Strips strips{first, last, static_cast<int>(axis), rows};
+          if (axes[axis] % rows == 0 && in_strips(workload, strips)) found.push_back(strips);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace aoe

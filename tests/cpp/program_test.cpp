@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "codegen/kernel.h"
+#include "expr/parse.h"
+#include "measure/check.h"
+#include "measure/random_tensor.h"
+#include "policy/policy_text.h"
+#include "policy/strips.h"
+#include "policy/validate.h"
+#include "tests/cpp/error_message.h"
+#include "tests/cpp/generated.h"
+
+// Programs: what their builders make of strips, and what runs them.
+
+namespace aoe {
+namespace {
+
+// An inverted residual of MobileNetV2, smaller: expansion, depthwise, projection and sum.
+constexpr const char* kInvertedResidual =
+    "in %0 f32[1,12,10,8]\n"
+    "weight %1 f32[48,8]\n"
+    "weight %2 f32[48]\n"
+    "weight %3 f32[48,3,3]\n"
+    "weight %4 f32[48]\n"
+    "weight %5 f32[16,48]\n"
+    "in %6 f32[1,12,10,16]\n"
+    "%7 f32[1,12,10,48] = sum(r:8) %0[a, b, c, r] * %1[d, r] -> min(max($0 + %2[d], 0), 6)\n"
+    "%8 f32[1,12,10,48] = sum(r:3,s:3) %7[a, (b + r) - 1, (c + s) - 1, d]?0 * %3[d, r, s] -> "
+    "min(max($0 + %4[d], 0), 6)\n"
+    "%9 f32[1,12,10,16] = sum(r:48) %8[a, b, c, r] * %5[d, r] -> $0 + %6[a, b, c, d]\n"
+    "out %9\n";
+
+// Heads are not turned in memory.
+constexpr const char* kAttention =
+    "in %0 f32[24,3,16]\n"
+    "in %1 f32[20,3,16]\n"
+    "in %2 f32[20,3,16]\n"
+    "%3 f32[3,24,20] = sum(r:16) %0[b, a, r] * %1[c, a, r] -> $0 * 0.25\n"
+    "%4 f32[3,24] = max(r:20) %3[a, b, r]\n"
+    "%5 f32[3,24] = sum(r:20) exp(%3[a, b, r] - %4[a, b])\n"
+    "%6 f32[3,24,20] = exp(%3[a, b, c] - %4[a, b]) / %5[a, b]\n"
+    "%7 f32[3,24,16] = sum(r:20) %6[a, b, r] * %2[r, a, c]\n"
+    "out %7\n";
+
+struct Problem {
+  std::shared_ptr<const Workload> workload;
+  std::vector<Tensor> inputs, weights;
+
+  explicit Problem(const char* text)
+      : workload(std::make_shared<const Workload>(parse_workload(text))) {
+    std::mt19937 random(3);
+    for (const int id : workload->inputs) {
+      const Workload::Value& value = workload->values[static_cast<size_t>(id)];
+      inputs.push_back(random_tensor(value.type, random));
+      weights.push_back(value.weight ? inputs.back() : Tensor{});
+    }
+  }
+};
+
+// The reference, the program on the interpreter, and machine code, with one and two threads.
+void expect_as_the_reference(const Problem& problem, const std::string& policy_text) {
+  const std::vector<Tensor> expected = Evaluator(problem.workload).run(problem.inputs, 1);
+  for (const Device& device : host_devices()) {
+    const Policy policy = parse_policy(policy_text, *problem.workload, device);
+    ASSERT_EQ(validate(policy, *problem.workload, device), std::nullopt) << policy_text;
+    for (const auto engine : {Kernel::Engine::interpreter, Kernel::Engine::machine_code}) {
+      for (const int threads : {1, 2}) {
+        const Kernel kernel(problem.workload, policy, device, threads, problem.weights, engine);
+        const std::vector<Tensor> found = kernel.run(problem.inputs);
+        EXPECT_EQ(kernel.fallbacks(), 0);
+        const auto wrong = mismatch_of(found[0], expected[0], 1e-5);
+        EXPECT_FALSE(wrong) << policy_text << wrong->detail;
+      }
+    }
+  }
+}
+
+TEST(Strips, ComputeAnInvertedResidualAsTheReferenceDoes) {
+  const Problem problem(kInvertedResidual);
+  // Depthwise into projection, which needs no halo of its own, and all three, which do.
+  for (const char* stages : {"1-2", "0-1", "0-2"}) {
+    for (const int rows : {1, 2, 3, 4, 6}) {
+      expect_as_the_reference(problem, fmt::format("strips {} b/{}", stages, rows));
+    }
+  }
+}
+
+TEST(Strips, ComputeAttentionAsTheReferenceDoes) {
+  const Problem problem(kAttention);
+  for (const int queries : {1, 2, 3, 6, 12}) {
+    expect_as_the_reference(problem, fmt::format("strips 0-4 b/{}", queries));
+  }
+}
+
+TEST(Strips, KeepWhatLiesBetweenStagesPrivateToAThread) {
+  const Problem problem(kInvertedResidual);
+  const Device device = host_devices().back();
+  const auto program = [&](const std::string& policy) {
+    return Kernel(problem.workload, parse_policy(policy, *problem.workload, device), device, 1,
+                  problem.weights)
+        .program();
+  };
+  const auto largest = [](const Program& of, ProgramBuffer::Place place) {
+    int64_t most = 0;
+    for (const ProgramBuffer& buffer : of.buffers) {
+      if (buffer.place == place) most = std::max(most, buffer.elements);
+    }
+    return most;
+  };
+  using Place = ProgramBuffer::Place;
+  EXPECT_EQ(largest(program(""), Place::value), 12 * 10 * 48);
+  const Program strips = program("strips 0-2 b/3");
+  // Three rows, and one more on either side.
+  EXPECT_EQ(largest(strips, Place::value), 12 * 10 * 16);
+  EXPECT_EQ(largest(strips, Place::thread), 5 * 10 * 48);
+  EXPECT_EQ(strips.body.back().end.expr->id, 4) << "strips";
+  const Program two = program("strips 1-2 b/3");
+  EXPECT_EQ(two.body.size(), 2) << "the expansion, and strips of the others";
+  EXPECT_EQ(largest(two, Place::thread), 3 * 10 * 48);
+}
+
+TEST(Strips, AreOnlyForStagesThatMeetStripByStrip) {
+  const Workload workload = parse_workload(kInvertedResidual);
+  EXPECT_TRUE(in_strips(workload, {0, 2, 1, 4}));
+  EXPECT_FALSE(in_strips(workload, {0, 2, 1, 5})) << "does not divide 12 rows";
+  EXPECT_FALSE(in_strips(workload, {0, 2, 3, 4})) << "the projection reads all channels";
+  EXPECT_FALSE(in_strips(workload, {0, 2, 9, 4})) << "there is no such axis";
+  EXPECT_FALSE(in_strips(workload, {2, 1, 1, 4})) << "in this order";
+  // What is between two stages is a result, too.
+  Workload shown = workload;
+  shown.outputs.push_back(8);
+  EXPECT_FALSE(in_strips(shown, {1, 2, 1, 4}));
+  // Rows in the opposite order.
+  const Workload turned = parse_workload(
+      "in %0 f32[8,16]\n%1 f32[8,16] = exp(%0[a, b])\n%2 f32[8,16] = max(r:2) %1[7 - a, b] "
+      "\nout %2\n");
+  EXPECT_FALSE(in_strips(turned, {0, 1, 0, 2}));
+}
+
+TEST(Programs, TakePoliciesFromBeforeTheNewDecisions) {
+  // As banks and .om files have them.
+  const Problem problem(
+      "in %0 f32[2,8,18,18]\nweight %1 f32[16,8,3,3]\n%2 f32[2,16,16,16] = sum(r:8,s:3,t:3) %0[a, "
+      "r, c + s, d + t] * %1[b, r, s, t]\nout %2\n");
+  const Device device = narrowed(host_device(), Feature::sse2);
+  const std::string text = "product tile=4x2x4 block=72x64 first=rows\n";
+  const Policy policy = parse_policy(text, *problem.workload);
+  EXPECT_EQ(to_string(policy, *problem.workload), text);
+  const auto& product = std::get<ProductPolicy>(policy.items[0]);
+  EXPECT_EQ(product.share, Share::automatic);
+  EXPECT_EQ(product.strip, 0);
+  EXPECT_TRUE(product.packing.loops.empty());
+  expect_as_the_reference(problem, text);
+}
+
+TEST(Programs, PackAndShareAsThePolicySays) {
+  const Problem problem(
+      "in %0 f32[2,8,18,18]\nweight %1 f32[16,8,3,3]\n%2 f32[2,16,16,16] = sum(r:8,s:3,t:3) %0[a, "
+      "r, c + s, d + t] * %1[b, r, s, t]\nout %2\n");
+  const std::string product = "product tile=4x2x4 block=72x64 first=rows";
+  for (const char* more : {" share=rows", " share=blocks", " share=columns", " pack [f:4x2]",
+                           " pack []", " share=rows pack [f:2 d/2]"}) {
+    const std::string text = product + more + "\n";
+    EXPECT_EQ(to_string(parse_policy(text, *problem.workload), *problem.workload), text);
+    expect_as_the_reference(problem, text);
+  }
+}
+
+TEST(Programs, MultiplyByRowsOfTheTableThatTheProcessorRuns) {
+  for (const Device& device : host_devices()) {
+    const Dot* const dot = dot_of(DType::f32, device);
+    ASSERT_NE(dot, nullptr);
+    EXPECT_EQ(dot->fused, device.has(Feature::fma));
+    EXPECT_EQ(dot->lanes(device.vector_bytes), device.vector_bytes / 4);
+    EXPECT_EQ(dot_of(DType::boolean, device), nullptr);
+  }
+}
+
+TEST(PackedWeights, AreSumsOfPartsInPanels) {
+  // A plain matrix of two parts of 2 x 3, side by side.
+  PackedWeights packed;
+  packed.depth = 2;
+  packed.width = 3;
+  packed.depth_stride = 6;
+  packed.parts = {0, 3};
+  packed.factors = {1, 0, 1, -1};
+  packed.panels = {0, 2};
+  packed.panel_width = 2;
+  const Tensor plain = Tensor::of<float>({1, 2, 3, 10, 20, 30, 4, 5, 6, 40, 50, 60}, {2, 6});
+  const Tensor made = pack(packed, plain);
+  const std::vector<double> expected{1, 2, 4, 5, -9, -18, -36, -45, 3, 0, 6, 0, -27, 0, -54, 0};
+  EXPECT_EQ(made.to_doubles(), expected);
+  EXPECT_EQ(packed.elements(), made.count());
+}
+
+}  // namespace
+}  // namespace aoe

@@ -1,0 +1,188 @@
+#include "tests/cpp/random_chains.h"
+
+#include <fmt/format.h>
+
+#include "expr/parse.h"
+#include "measure/random_tensor.h"
+
+namespace aoe {
+namespace {
+
+class ChainMaker {
+ public:
+  explicit ChainMaker(uint64_t seed) : random_(seed) {}
+
+  RandomWorkload make() {
+    if (below(5) == 0) {
+      attention();
+    } else {
+      batch_ = 1 + below(2);
+      height_ = any({1, 2, 3, 4, 5, 6, 8, 9, 12, 15, 16});
+      width_ = any({1, 2, 3, 5, 8, 9, 13, 16});
+      channels_ = any({1, 2, 4, 7, 8, 16, 17, 24, 32});
+      value_ = input();
+      const int count = 2 + below(3);
+      for (int i = 0; i < count; ++i) stage(i);
+      if (below(4) == 0) normalization();
+    }
+    const auto workload = std::make_shared<const Workload>(parse_workload(text()));
+    RandomWorkload made{workload, {}, {2e-4}};
+    for (const int id : workload->inputs) {
+      std::mt19937 numbers(static_cast<uint32_t>(random_()));
+      made.inputs.push_back(random_tensor(workload->values[static_cast<size_t>(id)].type, numbers));
+    }
+    return made;
+  }
+
+ private:
+  int below(int count) { return static_cast<int>(random_() % static_cast<uint64_t>(count)); }
+  int64_t any(const std::vector<int64_t>& of) {
+    return of[static_cast<size_t>(below(static_cast<int>(of.size())))];
+  }
+
+  // Inputs come first, and are not known before all stages are: those count from here on, and then
+  // from the last input on.
+  static constexpr int kFirstStage = 40;
+
+  std::string text() const {
+    std::string text = fmt::format("{}{}out %{}\n", inputs_, stages_, value_);
+    for (int stage = kFirstStage; stage < next_stage_; ++stage) {
+      const std::string from = fmt::format("%{}", stage);
+      const std::string to = fmt::format("%{}", next_input_ + stage - kFirstStage);
+      for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+        text.replace(at, from.size(), to);
+      }
+    }
+    return text;
+  }
+
+  int input_of(const std::string& shape, bool weight) {
+    const int number = next_input_++;
+    inputs_ += fmt::format("{} %{} f32[{}]\n", weight ? "weight" : "in", number, shape);
+    return number;
+  }
+  int input() {
+    return input_of(fmt::format("{},{},{},{}", batch_, height_, width_, channels_), false);
+  }
+  void add(const std::string& definition) {
+    const int number = next_stage_++;
+    stages_ += fmt::format("%{} f32[{},{},{},{}] = {}\n", number, batch_, height_, width_,
+                           channels_, definition);
+    value_ = number;
+  }
+
+  // What follows a sum.
+  std::string epilogue() {
+    switch (below(4)) {
+      case 0: return "";
+      case 1: return " -> max($0, 0)";
+      case 2: return fmt::format(" -> $0 + %{}[d]", input_of(fmt::format("{}", channels_), true));
+      default: return fmt::format(" -> tanh($0) + %{}[a, b, c, d]", input());
+    }
+  }
+
+  void stage(int which) {
+    switch (which == 0 ? below(4) : 1 + below(4)) {
+      case 0: return add(fmt::format("exp(%{0}[a, b, c, d]) + %{0}[a, b, c, d]", value_));
+      case 1: return pointwise();
+      case 2: return window(true);
+      case 3: return window(false);
+      default: return convolution();
+    }
+  }
+
+  void pointwise() {
+    const int64_t in = channels_;
+    channels_ = any({3, 8, 16, 24, 33});
+    const int weights = input_of(fmt::format("{},{}", channels_, in), below(4) > 0);
+    add(fmt::format("sum(r:{}) %{}[a, b, c, r] * %{}[d, r]{}", in, value_, weights, epilogue()));
+  }
+
+  struct Along {
+    int64_t taps, step, gap, before, made;
+  };
+  Along along(int64_t extent) {
+    Along a{1 + (2 + below(5)) / 2 % 3, 1 + below(3) / 2, 1 + below(4) / 3, 0, 0};
+    a.before = below(static_cast<int>(a.taps));
+    const int64_t after = below(static_cast<int>(a.taps));
+    const int64_t reach = (a.taps - 1) * a.gap + 1;
+    a.made = std::max<int64_t>(1, (extent + a.before + after - reach) / a.step + 1);
+    return a;
+  }
+  static std::string index(char axis, char tap, const Along& a) {
+    return fmt::format("(({} * {}) + ({} * {})) - {}", axis, a.step, tap, a.gap, a.before);
+  }
+
+  void window(bool weighted) {
+    const Along y = along(height_);
+    const Along x = along(width_);
+    height_ = y.made;
+    width_ = x.made;
+    const std::string load = fmt::format("%{}[a, {}, {}, d]?{}", value_, index('b', 'r', y),
+                                         index('c', 's', x), weighted ? "0" : "-3");
+    const std::string taps = fmt::format("(r:{},s:{})", y.taps, x.taps);
+    if (!weighted) return add(fmt::format("max{} {}", taps, load));
+    const int weights = input_of(fmt::format("{},{},{}", y.taps, x.taps, channels_), below(4) > 0);
+    add(fmt::format("sum{} {} * %{}[r, s, d]{}", taps, load, weights, epilogue()));
+  }
+
+  void convolution() {
+    const int64_t in = channels_;
+    const Along y = along(height_);
+    const Along x = along(width_);
+    height_ = y.made;
+    width_ = x.made;
+    channels_ = any({4, 8, 16, 20});
+    const int weights =
+        input_of(fmt::format("{},{},{},{}", channels_, in, y.taps, x.taps), below(4) > 0);
+    add(fmt::format("sum(r:{},s:{},t:{}) %{}[a, {}, {}, r]?0 * %{}[d, r, s, t]{}", in, y.taps,
+                    x.taps, value_, index('b', 's', y), index('c', 't', x), weights, epilogue()));
+  }
+
+  // Over the channels.
+  void normalization() {
+    const int number = next_stage_;
+    const std::string rows = fmt::format("{},{},{}", batch_, height_, width_);
+    stages_ +=
+        fmt::format("%{} f32[{}] = max(r:{}) %{}[a, b, c, r]\n", number, rows, channels_, value_);
+    stages_ += fmt::format("%{} f32[{}] = sum(r:{}) exp(%{}[a, b, c, r] - %{}[a, b, c])\n",
+                           number + 1, rows, channels_, value_, number);
+    next_stage_ += 2;
+    add(fmt::format("exp(%{}[a, b, c, d] - %{}[a, b, c]) / %{}[a, b, c]", value_, number,
+                    number + 1));
+  }
+
+  void attention() {
+    const int64_t heads = 1 + below(3);
+    const int64_t queries = any({1, 2, 4, 6, 12, 15, 24});
+    const int64_t keys = any({3, 8, 16, 17, 32});
+    const int64_t depth = any({4, 8, 16, 24});
+    const int64_t out = any({4, 8, 16, 17});
+    const int q = input_of(fmt::format("{},{},{}", queries, heads, depth), false);
+    const int k = input_of(fmt::format("{},{},{}", keys, heads, depth), false);
+    const int v = input_of(fmt::format("{},{},{}", keys, heads, out), false);
+    const int n = next_stage_;
+    stages_ += fmt::format(
+        "%{0} f32[{1},{2},{3}] = sum(r:{4}) %{5}[b, a, r] * %{6}[c, a, r] -> $0 * 0.25\n"
+        "%{7} f32[{1},{2}] = max(r:{3}) %{0}[a, b, r]\n"
+        "%{8} f32[{1},{2}] = sum(r:{3}) exp(%{0}[a, b, r] - %{7}[a, b])\n"
+        "%{9} f32[{1},{2},{3}] = exp(%{0}[a, b, c] - %{7}[a, b]) / %{8}[a, b]\n"
+        "%{10} f32[{1},{2},{11}] = sum(r:{3}) %{9}[a, b, r] * %{12}[r, a, c]\n",
+        n, heads, queries, keys, depth, q, k, n + 1, n + 2, n + 3, n + 4, out, v);
+    value_ = n + 4;
+    next_stage_ += 5;
+  }
+
+  std::mt19937_64 random_;
+  std::string inputs_, stages_;
+  int next_input_ = 0;
+  int next_stage_ = kFirstStage;
+  int value_ = 0;
+  int64_t batch_ = 1, height_ = 1, width_ = 1, channels_ = 1;
+};
+
+}  // namespace
+
+RandomWorkload random_chain(uint64_t seed) { return ChainMaker(seed).make(); }
+
+}  // namespace aoe
