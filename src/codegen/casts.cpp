@@ -1,8 +1,7 @@
-#include <llvm/IR/Instructions.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "codegen/elements.h"
 #include "codegen/smallfloats.h"
@@ -18,35 +17,28 @@ struct Bounds {
   double high = std::numeric_limits<double>::infinity();
 };
 
-std::optional<double> number_of(llvm::Value* value) {
-  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
-  if (constant != nullptr && value->getType()->isVectorTy()) constant = constant->getSplatValue();
-  const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
-  if (number == nullptr || number->isNaN()) return std::nullopt;
-  return number->getValueAPF().convertToDouble();
-}
-
 // Sees a clamp, which is what stands before most casts to integers: a selection by comparison of
 // the two values that it selects from.
 Bounds bounds_of(llvm::Value* value) {
-  auto* chosen = llvm::dyn_cast<llvm::SelectInst>(value);
-  if (chosen == nullptr) return {};
-  const auto* compared = llvm::dyn_cast<llvm::FCmpInst>(chosen->getCondition());
-  if (compared == nullptr || compared->getOperand(0) != chosen->getTrueValue() ||
-      compared->getOperand(1) != chosen->getFalseValue()) {
+  using namespace llvm::PatternMatch;
+  llvm::CmpInst::Predicate predicate;
+  llvm::Value* chosen = nullptr;
+  llvm::Value* other = nullptr;
+  if (!match(value, m_Select(m_FCmp(predicate, m_Value(chosen), m_Value(other)), m_Deferred(chosen),
+                             m_Deferred(other)))) {
     return {};
   }
-  const auto predicate = compared->getPredicate();
   const bool smaller = predicate == llvm::CmpInst::FCMP_OLT || predicate == llvm::CmpInst::FCMP_ULT;
   const bool larger = predicate == llvm::CmpInst::FCMP_OGT || predicate == llvm::CmpInst::FCMP_UGT;
   if (!smaller && !larger) return {};
-  const auto on_true = number_of(chosen->getTrueValue());
-  const auto bound = on_true ? on_true : number_of(chosen->getFalseValue());
-  if (!bound) return {};
-  Bounds bounds = bounds_of(on_true ? chosen->getFalseValue() : chosen->getTrueValue());
-  if (smaller) bounds = {std::min(bounds.low, *bound), std::min(bounds.high, *bound)};
-  else bounds = {std::max(bounds.low, *bound), std::max(bounds.high, *bound)};
-  return bounds;
+  const llvm::APFloat* number = known_number(chosen);
+  llvm::Value* const clamped = number == nullptr ? chosen : other;
+  if (number == nullptr) number = known_number(other);
+  if (number == nullptr) return {};
+  const Bounds bounds = bounds_of(clamped);
+  const double bound = number->convertToDouble();
+  if (smaller) return {std::min(bounds.low, bound), std::min(bounds.high, bound)};
+  return {std::max(bounds.low, bound), std::max(bounds.high, bound)};
 }
 
 }  // namespace

@@ -6,51 +6,8 @@
 #include "codegen/smallfloats.h"
 
 namespace aoe {
-namespace {
 
-using llvm::Intrinsic::ID;
 namespace Intrinsic = llvm::Intrinsic;
-
-[[noreturn]] void meaningless(ExprOp op, DType dtype) {
-  fail("'{}' has no meaning for {}", name(op), name(dtype));
-}
-
-bool is_comparison(ExprOp op) {
-  return op == ExprOp::eq || op == ExprOp::lt || op == ExprOp::le || op == ExprOp::is_nan ||
-         op == ExprOp::is_inf || op == ExprOp::logical_not;
-}
-
-// Names in codegen/library.h, without the f of float's; null where the operation is no function.
-const char* function_name(ExprOp op) {
-  switch (op) {
-    case ExprOp::exp: return "aoe_exp";
-    case ExprOp::log: return "aoe_log";
-    case ExprOp::sin: return "aoe_sin";
-    case ExprOp::cos: return "aoe_cos";
-    case ExprOp::tan: return "aoe_tan";
-    case ExprOp::asin: return "aoe_asin";
-    case ExprOp::acos: return "aoe_acos";
-    case ExprOp::atan: return "aoe_atan";
-    case ExprOp::sinh: return "aoe_sinh";
-    case ExprOp::cosh: return "aoe_cosh";
-    case ExprOp::tanh: return "aoe_tanh";
-    case ExprOp::asinh: return "aoe_asinh";
-    case ExprOp::acosh: return "aoe_acosh";
-    case ExprOp::atanh: return "aoe_atanh";
-    case ExprOp::erf: return "aoe_erf";
-    default: return nullptr;
-  }
-}
-
-// The number that every lane of a constant has; nothing if it is no such constant.
-const llvm::ConstantFP* known_number(llvm::Value* value) {
-  const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
-  if (constant == nullptr) return nullptr;
-  if (value->getType()->isVectorTy()) constant = constant->getSplatValue();
-  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
-}
-
-}  // namespace
 
 llvm::Type* Elements::type(DType dtype, int lanes) {
   llvm::IRBuilder<>& b = ir_.b;
@@ -81,13 +38,21 @@ llvm::Value* Elements::splat(Value scalar, int lanes) {
   return ir_.b.CreateVectorSplat(static_cast<unsigned>(lanes), scalar);
 }
 
+llvm::Value* Elements::applied(const Expr& expr, const std::vector<Value>& operands, bool wide) {
+  const auto held = [&](DType dtype) { return wide ? widened(dtype) : dtype; };
+  const DType dtype = held(expr->operands[0].dtype());
+  if (expr->op == ExprOp::cast) return cast(dtype, held(expr.dtype()), operands[0]);
+  if (expr->op == ExprOp::select) return select(operands[0], operands[1], operands[2]);
+  if (operands.size() == 1) return unary(expr->op, dtype, operands[0]);
+  return binary(expr->op, dtype, operands[0], operands[1]);
+}
+
 llvm::Value* Elements::unary(ExprOp op, DType operand_type, Value a) {
   Value result = nullptr;
   if (is_float(operand_type)) result = float_unary(op, a);
   else if (operand_type == DType::boolean) result = bool_unary(op, a);
   else result = integer_unary(op, is_signed_int(operand_type), a);
-  if (result == nullptr) meaningless(op, operand_type);
-  return is_comparison(op) ? result : narrowed(operand_type, result);
+  return finished(op, operand_type, result);
 }
 
 llvm::Value* Elements::binary(ExprOp op, DType operand_type, Value a, Value b) {
@@ -98,8 +63,12 @@ llvm::Value* Elements::binary(ExprOp op, DType operand_type, Value a, Value b) {
   if (is_float(operand_type)) result = float_binary(op, a, b);
   else if (operand_type == DType::boolean) result = bool_binary(op, a, b);
   else result = integer_binary(op, is_signed_int(operand_type), a, b);
-  if (result == nullptr) meaningless(op, operand_type);
-  return is_comparison(op) ? result : narrowed(operand_type, result);
+  return finished(op, operand_type, result);
+}
+
+llvm::Value* Elements::finished(ExprOp op, DType operand_type, Value result) {
+  if (result == nullptr) fail("'{}' has no meaning for {}", name(op), name(operand_type));
+  return gives_bool(op) ? result : narrowed(operand_type, result);
 }
 
 llvm::Value* Elements::select(Value condition, Value a, Value b) {
@@ -121,7 +90,6 @@ llvm::Value* Elements::narrowed(DType dtype, Value a) {
 
 llvm::Value* Elements::float_unary(ExprOp op, Value a) {
   llvm::IRBuilder<>& b = ir_.b;
-  const bool is_double = a->getType()->getScalarType()->isDoubleTy();
   switch (op) {
     case ExprOp::neg: return b.CreateFNeg(a);
     case ExprOp::abs: return ir_.absolute(a);
@@ -134,7 +102,7 @@ llvm::Value* Elements::float_unary(ExprOp op, Value a) {
       return b.CreateFCmpOEQ(ir_.absolute(a), llvm::ConstantFP::getInfinity(a->getType()));
     default: break;
   }
-  if (!is_double) {
+  if (!a->getType()->getScalarType()->isDoubleTy()) {
     switch (op) {
       case ExprOp::exp: return exponential(ir_, a);
       case ExprOp::log: return logarithm(ir_, a);
@@ -143,18 +111,13 @@ llvm::Value* Elements::float_unary(ExprOp op, Value a) {
       default: break;
     }
   }
-  const char* function = function_name(op);
-  return function == nullptr ? nullptr : call(function, a);
+  const bool is_function = op >= ExprOp::exp && op <= ExprOp::erf;
+  return is_function ? call(name(op), {a}) : nullptr;
 }
 
-llvm::Value* Elements::call(const char* name, Value a) {
-  llvm::Type* const element = a->getType()->getScalarType();
-  return ir_.call(element->isDoubleTy() ? name : std::string(name) + "f", element, {a});
-}
-
-llvm::Value* Elements::call(const char* name, Value a, Value b) {
-  llvm::Type* const element = a->getType()->getScalarType();
-  return ir_.call(element->isDoubleTy() ? name : std::string(name) + "f", element, {a, b});
+llvm::Value* Elements::call(std::string_view name, const std::vector<Value>& arguments) {
+  const bool is_double = arguments[0]->getType()->getScalarType()->isDoubleTy();
+  return ir_.call(fmt::format("aoe_{}{}", name, is_double ? "" : "f"), arguments);
 }
 
 llvm::Value* Elements::float_binary(ExprOp op, Value a, Value c) {
@@ -164,9 +127,9 @@ llvm::Value* Elements::float_binary(ExprOp op, Value a, Value c) {
     case ExprOp::sub: return b.CreateFSub(a, c);
     case ExprOp::mul: return b.CreateFMul(a, c);
     case ExprOp::div: return b.CreateFDiv(a, c);
-    case ExprOp::rem: return call("aoe_fmod", a, c);
+    case ExprOp::rem: return call("fmod", {a, c});
     case ExprOp::mod: {
-      Value rest = call("aoe_fmod", a, c);
+      Value rest = call("fmod", {a, c});
       Value zero = ir_.number(a, 0);
       Value signs_differ = b.CreateXor(b.CreateFCmpOLT(rest, zero), b.CreateFCmpOLT(c, zero));
       Value moves = b.CreateAnd(b.CreateFCmpUNE(rest, zero), signs_differ);
@@ -186,12 +149,11 @@ llvm::Value* Elements::float_extreme(ExprOp op, Value a, Value c) {
   llvm::IRBuilder<>& b = ir_.b;
   const bool is_min = op == ExprOp::min;
   // A known number on the left: whatever is beyond it, or NaN, is the result.
-  if (const auto* known = known_number(a); known != nullptr && !known->isNaN()) {
+  if (known_number(a) != nullptr) {
     return b.CreateSelect(is_min ? b.CreateFCmpULT(c, a) : b.CreateFCmpUGT(c, a), c, a);
   }
   Value ordered = ir_.extreme(is_min, c, a);
-  if (const auto* known = known_number(c); known != nullptr && !known->isNaN()) return ordered;
-  return b.CreateSelect(ir_.is_nan(c), c, ordered);
+  return known_number(c) != nullptr ? ordered : b.CreateSelect(ir_.is_nan(c), c, ordered);
 }
 
 llvm::Value* Elements::float_power(Value a, Value c) {
@@ -210,7 +172,7 @@ llvm::Value* Elements::float_power(Value a, Value c) {
       return b.CreateSelect(b.CreateFCmpOEQ(a, lowest), infinity, root);
     }
   }
-  return call("aoe_pow", a, c);
+  return call("pow", {a, c});
 }
 
 }  // namespace aoe

@@ -7,6 +7,11 @@
 
 namespace aoe {
 
+// The type that a reduction sums up in.
+inline DType widened(DType dtype) {
+  return is_float(dtype) && dtype != DType::f64 ? DType::f32 : dtype;
+}
+
 // Values of expressions in registers: `lanes` elements side by side, a scalar where lanes is 1.
 // What an operation gives is what the reference gives (docs/numerics.md has the exceptions).
 //
@@ -22,6 +27,11 @@ class Elements {
 
   llvm::Value* constant(const Expr& constant, int lanes);
   llvm::Value* splat(llvm::Value* scalar, int lanes);
+
+  // What an expression's operation gives for the values of its operands. With `wide`, small floats
+  // keep the digits of f32.
+  llvm::Value* applied(const Expr& expr, const std::vector<llvm::Value*>& operands,
+                       bool wide = false);
 
   // `operand_type` is the type of the operands; comparisons and is_... give bool.
   llvm::Value* unary(ExprOp op, DType operand_type, llvm::Value* a);
@@ -57,6 +67,8 @@ class Elements {
   Value bool_unary(ExprOp op, Value a);
   Value bool_binary(ExprOp op, Value a, Value b);
 
+  // What an operation gives, in its type; fails where it gave nothing.
+  Value finished(ExprOp op, DType operand_type, Value result);
   // After an operation in the register's type: wraps or rounds to the element type.
   Value narrowed(DType dtype, Value a);
   Value float_to_integer(DType to, Value a);
@@ -67,8 +79,8 @@ class Elements {
   Value from_stored(DType dtype, Value stored);
   Value to_stored(DType dtype, Value value);
 
-  Value call(const char* name, Value a);
-  Value call(const char* name, Value a, Value b);
+  // A function of codegen/library.h by its name in C, of floats or doubles.
+  Value call(std::string_view name, const std::vector<Value>& arguments);
 
   VectorIr ir_;
 };

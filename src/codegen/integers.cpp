@@ -46,20 +46,15 @@ llvm::Value* Elements::integer_binary(ExprOp op, bool is_signed, Value a, Value 
     case ExprOp::bit_and: return b.CreateAnd(a, c);
     case ExprOp::bit_or: return b.CreateOr(a, c);
     case ExprOp::bit_xor: return b.CreateXor(a, c);
-    case ExprOp::shl: {
+    case ExprOp::shl:
+    case ExprOp::shr: {
       // Negative distances are enormous as unsigned ones: nothing is left.
       Value far = b.CreateICmpUGE(c, ir_.integer(a, width));
-      Value safe = b.CreateAnd(c, ir_.integer(a, width - 1));
-      return b.CreateSelect(far, ir_.integer(a, 0), b.CreateShl(a, safe));
-    }
-    case ExprOp::shr: {
-      Value far = b.CreateICmpUGE(c, ir_.integer(a, width));
-      if (is_signed) {
-        Value sign_only = ir_.integer(a, width - 1);
-        return b.CreateAShr(a, b.CreateSelect(far, sign_only, c));
-      }
-      Value safe = b.CreateAnd(c, ir_.integer(a, width - 1));
-      return b.CreateSelect(far, ir_.integer(a, 0), b.CreateLShr(a, safe));
+      Value largest = ir_.integer(a, width - 1);
+      if (op == ExprOp::shr && is_signed) return b.CreateAShr(a, b.CreateSelect(far, largest, c));
+      Value safe = b.CreateAnd(c, largest);
+      Value shifted = op == ExprOp::shl ? b.CreateShl(a, safe) : b.CreateLShr(a, safe);
+      return b.CreateSelect(far, ir_.integer(a, 0), shifted);
     }
     default: return nullptr;
   }
@@ -92,9 +87,8 @@ llvm::Value* Elements::integer_division(ExprOp op, bool is_signed, Value a, Valu
 llvm::Value* Elements::integer_power(bool is_signed, Value a, Value c) {
   llvm::IRBuilder<>& b = ir_.b;
   llvm::Type* const wide = ir_.retyped(a, b.getInt64Ty());
-  const char* function = is_signed ? "aoe_pow_i64" : "aoe_pow_u64";
   Value result =
-      ir_.call(function, b.getInt64Ty(),
+      ir_.call(is_signed ? "aoe_pow_i64" : "aoe_pow_u64",
                {b.CreateIntCast(a, wide, is_signed), b.CreateIntCast(c, wide, is_signed)});
   return b.CreateTrunc(result, a->getType());
 }

@@ -204,9 +204,7 @@ class LoopEmitter {
   // Accumulators of one point, at the identity.
   void add_identities(Carried& accumulators, int width) {
     for (const Expr& identity : loop_.reducer->identity) {
-      const bool small = is_float(identity.dtype()) && identity.dtype() != DType::f64;
-      const Expr wide = small ? Expr::constant(DType::f32, identity->number) : identity;
-      accumulators.push_back(elements_.splat(elements_.constant(wide, 1), width));
+      accumulators.push_back(elements_.constant(identity, width));
     }
   }
 
@@ -474,9 +472,7 @@ class LoopEmitter {
         const size_t first = static_cast<size_t>(block * body.vectors + vector) * n;
         for (size_t i = 0; i < n; ++i) {
           const DType dtype = loop_.reducer->identity[i].dtype();
-          const bool small = is_float(dtype) && dtype != DType::f64 && dtype != DType::f32;
-          llvm::Value* value = accumulators[first + i];
-          point.args.push_back(small ? elements_.cast(DType::f32, dtype, value) : value);
+          point.args.push_back(elements_.cast(widened(dtype), dtype, accumulators[first + i]));
         }
         points.push_back(std::move(point));
       }

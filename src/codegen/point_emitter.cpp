@@ -9,8 +9,6 @@
 namespace aoe {
 namespace {
 
-DType widened(DType dtype) { return is_float(dtype) && dtype != DType::f64 ? DType::f32 : dtype; }
-
 bool is_vector(llvm::Value* value) { return value->getType()->isVectorTy(); }
 
 }  // namespace
@@ -153,38 +151,26 @@ llvm::Value* PointEmitter::value(const Expr& expr, Point& point, llvm::Value* gu
 }
 
 llvm::Value* PointEmitter::emit(const Expr& expr, Point& point, llvm::Value* guard) {
-  const auto of = [&](DType dtype) { return point.wide ? widened(dtype) : dtype; };
   switch (expr->op) {
-    case ExprOp::constant:
-      return elements_.constant(point.wide ? Expr::constant(of(expr.dtype()), expr->number) : expr,
-                                1);
+    case ExprOp::constant: return elements_.constant(expr, 1);
     case ExprOp::axis: return position(point.at[static_cast<size_t>(expr->id)], point.lanes);
     case ExprOp::arg: return point.args[static_cast<size_t>(expr->id)];
     case ExprOp::load: return load(expr, point, guard);
-    case ExprOp::select: return select(expr, point, guard);
-    case ExprOp::cast: {
-      const Expr& from = expr->operands[0];
-      return elements_.cast(of(from.dtype()), of(expr.dtype()), value(from, point, guard));
-    }
     default: break;
   }
-  const DType dtype = of(expr->operands[0].dtype());
-  llvm::Value* a = value(expr->operands[0], point, guard);
-  if (expr->operands.size() == 1) return elements_.unary(expr->op, dtype, a);
-  return elements_.binary(expr->op, dtype, a, value(expr->operands[1], point, guard));
-}
-
-llvm::Value* PointEmitter::select(const Expr& expr, Point& point, llvm::Value* guard) {
-  llvm::Value* condition = value(expr->operands[0], point, guard);
-  const auto arm = [&](const Expr& side, bool taken) {
-    const bool loads = any_node(
-        side, [](const Expr& e) { return e->op == ExprOp::load && !e->linear && !has_outside(e); });
-    if (!loads) return value(side, point, guard);
-    return value(side, point, both(guard, taken ? condition : ir_.CreateNot(condition)));
-  };
-  llvm::Value* a = arm(expr->operands[1], true);
-  llvm::Value* b = arm(expr->operands[2], false);
-  return elements_.select(condition, a, b);
+  std::vector<llvm::Value*> operands;
+  for (const Expr& operand : expr->operands) {
+    llvm::Value* own = guard;
+    // Only the chosen side's loads need be in bounds.
+    const bool is_side = expr->op == ExprOp::select && !operands.empty();
+    if (is_side && any_node(operand, [](const Expr& e) {
+          return e->op == ExprOp::load && !e->linear && !has_outside(e);
+        })) {
+      own = both(guard, operands.size() == 1 ? operands[0] : ir_.CreateNot(operands[0]));
+    }
+    operands.push_back(value(operand, point, own));
+  }
+  return elements_.applied(expr, operands, point.wide);
 }
 
 // Sets the failure slot where something wanted is outside.

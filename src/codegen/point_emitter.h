@@ -145,7 +145,6 @@ class PointEmitter {
                        const Point& point);
   llvm::Value* gathered(const NestBuffer& buffer, size_t id, llvm::Value* offsets, Point& point,
                         llvm::Value* mask, llvm::Value* outside);
-  llvm::Value* select(const Expr& expr, Point& point, llvm::Value* guard);
 
   llvm::Value* next_matrix(const Expr& load, Point point, size_t vector_axis, int64_t rows);
   const Affine* affine(const Expr& index, size_t rank);

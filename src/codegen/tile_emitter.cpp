@@ -279,19 +279,9 @@ class TileEmitter {
       }
       std::vector<llvm::Value*> operands;
       for (const Expr& e : expr->operands) operands.push_back(value(e));
-      return found = combined(expr, operands);
+      return found = elements_.applied(expr, operands);
     };
     return value(tile_.result);
-  }
-
-  llvm::Value* combined(const Expr& expr, const std::vector<llvm::Value*>& operands) {
-    const DType dtype = expr->operands[0].dtype();
-    if (expr->op == ExprOp::cast) return elements_.cast(dtype, expr.dtype(), operands[0]);
-    if (expr->op == ExprOp::select) {
-      return elements_.select(operands[0], operands[1], operands[2]);
-    }
-    if (operands.size() == 1) return elements_.unary(expr->op, dtype, operands[0]);
-    return elements_.binary(expr->op, dtype, operands[0], operands[1]);
   }
 
   llvm::Value* operand(size_t which, int row, int vector) {

@@ -2,6 +2,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 
@@ -19,6 +20,9 @@ inline llvm::Type* with_lanes(llvm::Type* element, int lanes) {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
 
+// The number that every lane of a constant has; null where there is none, or it is NaN.
+const llvm::APFloat* known_number(llvm::Value* value);
+
 // Arithmetic on scalars and vectors alike, as the device has it: what the emitters of element
 // operations share. Numbers given as C++ ones take the type of the value they meet.
 class VectorIr {
@@ -26,6 +30,9 @@ class VectorIr {
   VectorIr(llvm::IRBuilder<>& builder, const Device& device) : b(builder), device(device) {}
 
   using Value = llvm::Value*;
+
+  // For instructions that can be told how to round: as is set.
+  static constexpr uint32_t kCurrentRounding = 4;
 
   // Without the instruction, `llvm.fma` would become a call.
   bool has_fma() const { return device.has(Feature::fma); }
@@ -70,8 +77,12 @@ class VectorIr {
   // has it for that type, which later passes leave alone.
   Value extreme(bool smaller, Value first, Value second) const;
 
-  // A function of codegen/library.h, called for each lane.
-  Value call(const std::string& function, llvm::Type* result, std::vector<Value> arguments) const;
+  // A function of codegen/library.h of one type, called for each lane.
+  Value call(const std::string& function, const std::vector<Value>& arguments) const;
+
+  // What `scalar` gives for the operands of each lane.
+  Value each_lane(const std::vector<Value>& operands,
+                  const std::function<Value(const std::vector<Value>&)>& scalar) const;
 
   llvm::IRBuilder<>& b;
   const Device& device;
