@@ -6,7 +6,7 @@
 
 #include <array>
 #include <functional>
-#include <numeric>
+#include <optional>
 #include <vector>
 
 // All coefficients are minimax fits, rounded to f32 so that the largest error found is least.
@@ -20,9 +20,6 @@ namespace Intrinsic = llvm::Intrinsic;
 // Added to a small number it leaves its nearest integer in the low bits.
 constexpr double kRounder = 0x1.8p23;
 
-// For instructions that can be told how to round: as is set.
-constexpr uint32_t kCurrentRounding = 4;
-
 // Applies an instruction of fixed width to vectors of any length: `body` gets parts of `width`
 // lanes, the last one filled up with anything.
 Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands,
@@ -32,8 +29,8 @@ Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands
   if (lanes == width) return body(operands);
   std::vector<Value> parts;
   for (int first = 0; first < lanes; first += width) {
-    std::vector<int> chosen(static_cast<size_t>(width), -1);
-    for (int i = 0; i < width && first + i < lanes; ++i) chosen[static_cast<size_t>(i)] = first + i;
+    const int count = std::min(width, lanes - first);
+    const auto chosen = llvm::createSequentialMask(first, count, width - count);
     std::vector<Value> part;
     for (Value operand : operands) {
       if (lanes == 1) {
@@ -48,9 +45,7 @@ Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands
   if (lanes == 1) return b.CreateExtractElement(parts[0], uint64_t{0});
   Value all = llvm::concatenateVectors(b, parts);
   if (lanes_of(all) == lanes) return all;
-  std::vector<int> kept(static_cast<size_t>(lanes));
-  std::iota(kept.begin(), kept.end(), 0);
-  return b.CreateShuffleVector(all, kept);
+  return b.CreateShuffleVector(all, llvm::createSequentialMask(0, lanes, 0));
 }
 
 // f32 lanes of the registers that serve a vector: 16 or 8.
@@ -59,35 +54,32 @@ int register_lanes(const VectorIr& ir, int lanes) {
   return wide && lanes > 8 ? 16 : 8;
 }
 
-// x * 2^n, n rounded down, of any size.
-Value scaled(const VectorIr& ir, Value x, Value n) {
+// What an instruction of AVX-512 makes of two operands, and a number that says how. It takes a
+// mask, here of all lanes, what stands elsewhere, and for whole registers how to round: as is set.
+Value masked(const VectorIr& ir, llvm::Intrinsic::ID on_8, llvm::Intrinsic::ID on_16, Value x,
+             Value y, std::optional<uint32_t> how) {
   llvm::IRBuilder<>& b = ir.b;
   const int width = register_lanes(ir, lanes_of(x));
-  return in_parts(ir, width, {x, n}, [&](const std::vector<Value>& part) {
-    if (width == 8) {
-      return b.CreateIntrinsic(Intrinsic::x86_avx512_mask_scalef_ps_256, {},
-                               {part[0], part[1], part[0], b.getInt8(0xff)});
-    }
-    return b.CreateIntrinsic(
-        Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-        {part[0], part[1], part[0], b.getInt16(0xffff), b.getInt32(kCurrentRounding)});
+  return in_parts(ir, width, {x, y}, [&](std::vector<Value> operands) {
+    if (how) operands.push_back(b.getInt32(*how));
+    operands.push_back(operands[0]);
+    operands.push_back(llvm::Constant::getAllOnesValue(b.getIntNTy(width)));
+    if (width == 16) operands.push_back(b.getInt32(VectorIr::kCurrentRounding));
+    return b.CreateIntrinsic(width == 16 ? on_16 : on_8, {}, operands);
   });
+}
+
+// x * 2^n, n rounded down, of any size.
+Value scaled(const VectorIr& ir, Value x, Value n) {
+  return masked(ir, Intrinsic::x86_avx512_mask_scalef_ps_256,
+                Intrinsic::x86_avx512_mask_scalef_ps_512, x, n, std::nullopt);
 }
 
 // x, not further from zero than `bound`, which also stands for NaN. One instruction.
 Value within(const VectorIr& ir, Value x, double bound) {
-  llvm::IRBuilder<>& b = ir.b;
-  const int width = register_lanes(ir, lanes_of(x));
-  Value nearest = b.getInt32(2);  // the smaller of two sizes, with the sign of the first
-  return in_parts(ir, width, {x, ir.number(x, bound)}, [&](const std::vector<Value>& part) {
-    if (width == 8) {
-      return b.CreateIntrinsic(Intrinsic::x86_avx512_mask_range_ps_256, {},
-                               {part[0], part[1], nearest, part[0], b.getInt8(0xff)});
-    }
-    return b.CreateIntrinsic(
-        Intrinsic::x86_avx512_mask_range_ps_512, {},
-        {part[0], part[1], nearest, part[0], b.getInt16(0xffff), b.getInt32(kCurrentRounding)});
-  });
+  constexpr uint32_t kNearest = 2;  // the smaller of two sizes, with the sign of the first
+  return masked(ir, Intrinsic::x86_avx512_mask_range_ps_256,
+                Intrinsic::x86_avx512_mask_range_ps_512, x, ir.number(x, bound), kNearest);
 }
 
 // table[index] in each lane, where the low bits of `index` count.
@@ -108,16 +100,9 @@ Value looked_up(const VectorIr& ir, llvm::ArrayRef<float> table, Value index) {
       new llvm::GlobalVariable(*b.GetInsertBlock()->getModule(), entries->getType(), true,
                                llvm::GlobalValue::PrivateLinkage, entries);
   Value position = b.CreateAnd(index, ir.integer(index, width - 1));
-  const auto entry = [&](Value which) {
-    return b.CreateLoad(b.getFloatTy(), b.CreateGEP(b.getFloatTy(), memory, which));
-  };
-  const int lanes = lanes_of(index);
-  if (lanes == 1) return entry(position);
-  Value result = llvm::PoisonValue::get(with_lanes(b.getFloatTy(), lanes));
-  for (int lane = 0; lane < lanes; ++lane) {
-    result = b.CreateInsertElement(result, entry(b.CreateExtractElement(position, lane)), lane);
-  }
-  return result;
+  return ir.each_lane({position}, [&](const std::vector<Value>& which) {
+    return b.CreateLoad(b.getFloatTy(), b.CreateGEP(b.getFloatTy(), memory, which[0]));
+  });
 }
 
 // erf around i * width for each table position i, by powers of the distance, highest first. Zero
@@ -272,9 +257,8 @@ llvm::Value* logarithm(const VectorIr& ir, Value x) {
   Value series = ir.polynomial(
       f, {0.08700452744960785, -0.14267490804195404, 0.1491476446390152, -0.1657758355140686,
           0.19963064789772034, -0.2500133812427521, 0.3333390951156616, -0.5});
-  Value rest =
-      ir.multiply_add(n, ir.number(x, -2.12194440e-4), b.CreateFMul(b.CreateFMul(f, f), series));
-  Value result = ir.multiply_add(n, ir.number(x, 0.693359375), b.CreateFAdd(f, rest));
+  Value rest = ir.multiply_add(n, ir.number(x, kLn2Rest), b.CreateFMul(b.CreateFMul(f, f), series));
+  Value result = ir.multiply_add(n, ir.number(x, kLn2), b.CreateFAdd(f, rest));
   Value infinity = llvm::ConstantFP::getInfinity(type);
   result = b.CreateSelect(b.CreateFCmpOEQ(x, infinity), infinity, result);
   Value zero = b.CreateFCmpOEQ(x, ir.number(x, 0));
