@@ -32,31 +32,24 @@ Value from_half(const VectorIr& ir, Value patterns) {
   return ir.b.CreateFPExt(half, ir.retyped(patterns, ir.b.getFloatTy()));
 }
 
-// Powers of two without sign, from 2^-127, at the patterns of f32's exponents; 255 is NaN.
+// Powers of two without sign, from 2^-127, at the patterns of f32's exponents; 255 is NaN. From the
+// bits of a float, or of a double: as a float, the lowest powers would be flushed to zero.
 Value encoded_power(const VectorIr& ir, Value bits) {
   llvm::IRBuilder<>& b = ir.b;
-  // Half of the lowest power and all below it, zero, and (negative integers) negative numbers.
-  Value none = b.CreateICmpSLE(bits, ir.integer(bits, 0x200000));
+  const bool is_double = bits->getType()->getScalarSizeInBits() == 64;
+  const int mantissa = is_double ? 52 : 23;
+  const int64_t half = int64_t{1} << (mantissa - 1);
+  const int64_t half_of_lowest = is_double ? int64_t{1023 - 128} << 52 : 0x200000;
   // The lowest power is half of f32's smallest normal number, so rounding up starts at 3/4 of that.
-  Value lowest = b.CreateICmpULT(bits, ir.integer(bits, 0x600000));
-  Value nearest = b.CreateLShr(b.CreateAdd(bits, ir.integer(bits, 0x400000)), 23);
-  nearest = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, nearest, ir.integer(bits, 255));
-  Value power = b.CreateSelect(lowest, ir.integer(bits, 0), nearest);
-  return b.CreateSelect(none, ir.integer(bits, 255), power);
-}
-
-// The same from the bits of a double: as a float, the lowest powers would be flushed to zero.
-Value encoded_power_of_double(const VectorIr& ir, Value bits) {
-  llvm::IRBuilder<>& b = ir.b;
-  constexpr int64_t kHalfOfLowest = int64_t{1023 - 128} << 52;
-  constexpr int64_t kRoundsUp = (int64_t{1023 - 127} << 52) + (int64_t{1} << 51);
-  Value none = b.CreateICmpSLE(bits, ir.integer(bits, kHalfOfLowest));
-  Value lowest = b.CreateICmpULT(bits, ir.integer(bits, kRoundsUp));
-  Value nearest = b.CreateLShr(b.CreateAdd(bits, ir.integer(bits, int64_t{1} << 51)), 52);
-  nearest = b.CreateSub(nearest, ir.integer(bits, 1023 - 127));
-  nearest = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, nearest, ir.integer(bits, 255));
-  Value power = b.CreateSelect(lowest, ir.integer(bits, 0), nearest);
-  power = b.CreateSelect(none, ir.integer(bits, 255), power);
+  const int64_t rounds_up = is_double ? (int64_t{1023 - 127} << 52) + half : 0x600000;
+  const auto whole = [&](int64_t value) { return ir.integer(bits, value); };
+  // Half of the lowest power and all below it, zero, and (negative integers) negative numbers.
+  Value none = b.CreateICmpSLE(bits, whole(half_of_lowest));
+  Value lowest = b.CreateICmpULT(bits, whole(rounds_up));
+  Value nearest = b.CreateLShr(b.CreateAdd(bits, whole(half)), mantissa);
+  if (is_double) nearest = b.CreateSub(nearest, whole(1023 - 127));
+  nearest = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, nearest, whole(255));
+  Value power = b.CreateSelect(none, whole(255), b.CreateSelect(lowest, whole(0), nearest));
   return b.CreateTrunc(power, ir.retyped(bits, b.getInt32Ty()));
 }
 
@@ -137,6 +130,20 @@ Value decoded_bits(const VectorIr& ir, const FloatFormat& format, Value bits) {
   return ir.floats_of(result);
 }
 
+// An f32 from which `rounded` makes what it would make of the double: inexact ones have an odd last
+// bit, which keeps them off the ties.
+Value rounded_to_odd(const VectorIr& ir, Value doubles) {
+  llvm::IRBuilder<>& b = ir.b;
+  Value nearest = b.CreateFPTrunc(doubles, ir.retyped(doubles, b.getFloatTy()));
+  Value back = b.CreateFPExt(nearest, doubles->getType());
+  Value bits = ir.bits_of(nearest);
+  // Towards zero first: one pattern less in magnitude where rounding went away from it.
+  Value beyond = b.CreateFCmpOGT(ir.absolute(back), ir.absolute(doubles));
+  Value truncated = b.CreateSub(bits, b.CreateZExt(beyond, bits->getType()));
+  Value inexact = b.CreateFCmpONE(back, doubles);
+  return ir.floats_of(b.CreateOr(truncated, b.CreateZExt(inexact, bits->getType())));
+}
+
 bool uses_half(const VectorIr& ir, DType dtype) { return dtype == DType::f16 && ir.has_half(); }
 
 }  // namespace
@@ -156,7 +163,7 @@ llvm::Value* rounded_from_double(const VectorIr& ir, DType dtype, Value doubles)
   const FloatFormat format = format_of(dtype);
   if (format.mantissa_bits > 0) return rounded(ir, dtype, rounded_to_odd(ir, doubles));
   Value bits = ir.b.CreateBitCast(doubles, ir.retyped(doubles, ir.b.getInt64Ty()));
-  return decoded_bits(ir, format, encoded_power_of_double(ir, bits));
+  return decoded_bits(ir, format, encoded_power(ir, bits));
 }
 
 llvm::Value* widened_to_double(const VectorIr& ir, DType dtype, Value floats) {
@@ -167,18 +174,6 @@ llvm::Value* widened_to_double(const VectorIr& ir, DType dtype, Value floats) {
   Value bits = ir.bits_of(floats);
   Value lowest = b.CreateICmpEQ(bits, ir.integer(bits, kLowestPower));
   return b.CreateSelect(lowest, llvm::ConstantFP::get(doubles, 0x1p-127), value);
-}
-
-llvm::Value* rounded_to_odd(const VectorIr& ir, Value doubles) {
-  llvm::IRBuilder<>& b = ir.b;
-  Value nearest = b.CreateFPTrunc(doubles, ir.retyped(doubles, b.getFloatTy()));
-  Value back = b.CreateFPExt(nearest, doubles->getType());
-  Value bits = ir.bits_of(nearest);
-  // Towards zero first: one pattern less in magnitude where rounding went away from it.
-  Value beyond = b.CreateFCmpOGT(ir.absolute(back), ir.absolute(doubles));
-  Value truncated = b.CreateSub(bits, b.CreateZExt(beyond, bits->getType()));
-  Value inexact = b.CreateFCmpONE(back, doubles);
-  return ir.floats_of(b.CreateOr(truncated, b.CreateZExt(inexact, bits->getType())));
 }
 
 llvm::Value* encoded(const VectorIr& ir, DType dtype, Value floats) {

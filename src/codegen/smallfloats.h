@@ -17,9 +17,6 @@ llvm::Value* rounded_from_double(const VectorIr& ir, DType dtype, llvm::Value* d
 // The double of a float that is held as f32, also where it is a power of two that f32 has as a
 // denormal only.
 llvm::Value* widened_to_double(const VectorIr& ir, DType dtype, llvm::Value* floats);
-// An f32 from which `rounded` makes what it would make of the double: inexact ones have an odd last
-// bit, which keeps them off the ties.
-llvm::Value* rounded_to_odd(const VectorIr& ir, llvm::Value* doubles);
 
 // Bits in memory (integers of the type's width) from f32, and back.
 llvm::Value* encoded(const VectorIr& ir, DType dtype, llvm::Value* floats);
