@@ -1,9 +1,10 @@
 #include "codegen/library.h"
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace aoe {
 namespace {
@@ -28,62 +29,54 @@ int64_t signed_power(int64_t base, int64_t exponent) {
   return 0;
 }
 
-template <typename Result, typename... Args>
-LibraryFunction entry(std::string_view name, Result (*function)(Args...)) {
-  return {name, reinterpret_cast<void*>(function)};
-}
-
 using F1 = float (*)(float);
 using F2 = float (*)(float, float);
 using D1 = double (*)(double);
 using D2 = double (*)(double, double);
 
+std::vector<LibraryFunction> all_functions() {
+  std::vector<LibraryFunction> all;
+  const auto add = [&](std::string name, auto* function) {
+    all.push_back({std::move(name), reinterpret_cast<void*>(function)});
+  };
+  const auto add_both = [&](const std::string& name, F1 of_floats, D1 of_doubles) {
+    add(name + "f", of_floats);
+    add(name, of_doubles);
+  };
+  add_both("aoe_sin", ::sinf, ::sin);
+  add_both("aoe_cos", ::cosf, ::cos);
+  add_both("aoe_tan", ::tanf, ::tan);
+  add_both("aoe_asin", ::asinf, ::asin);
+  add_both("aoe_acos", ::acosf, ::acos);
+  add_both("aoe_atan", ::atanf, ::atan);
+  add_both("aoe_sinh", ::sinhf, ::sinh);
+  add_both("aoe_cosh", ::coshf, ::cosh);
+  add_both("aoe_asinh", ::asinhf, ::asinh);
+  add_both("aoe_acosh", ::acoshf, ::acosh);
+  add_both("aoe_atanh", ::atanhf, ::atanh);
+  add("aoe_exp", D1{::exp});
+  add("aoe_log", D1{::log});
+  add("aoe_tanh", D1{::tanh});
+  add("aoe_erf", D1{::erf});
+  add("aoe_powf", F2{::powf});
+  add("aoe_pow", D2{::pow});
+  add("aoe_fmodf", F2{::fmodf});
+  add("aoe_fmod", D2{::fmod});
+  add("aoe_pow_i64", signed_power);
+  add("aoe_pow_u64", power);
+  add("memcpy", ::memcpy);
+  add("memmove", ::memmove);
+  add("memset", ::memset);
+  add_both("floor", ::floorf, ::floor);
+  add_both("ceil", ::ceilf, ::ceil);
+  add_both("roundeven", ::roundevenf, ::roundeven);
+  return all;
+}
+
 }  // namespace
 
 std::span<const LibraryFunction> library_functions() {
-  static const std::array functions{
-      entry<float>("aoe_sinf", F1{::sinf}),
-      entry<float>("aoe_cosf", F1{::cosf}),
-      entry<float>("aoe_tanf", F1{::tanf}),
-      entry<float>("aoe_asinf", F1{::asinf}),
-      entry<float>("aoe_acosf", F1{::acosf}),
-      entry<float>("aoe_atanf", F1{::atanf}),
-      entry<float>("aoe_sinhf", F1{::sinhf}),
-      entry<float>("aoe_coshf", F1{::coshf}),
-      entry<float>("aoe_asinhf", F1{::asinhf}),
-      entry<float>("aoe_acoshf", F1{::acoshf}),
-      entry<float>("aoe_atanhf", F1{::atanhf}),
-      entry<float>("aoe_powf", F2{::powf}),
-      entry<float>("aoe_fmodf", F2{::fmodf}),
-      entry<double>("aoe_exp", D1{::exp}),
-      entry<double>("aoe_log", D1{::log}),
-      entry<double>("aoe_sin", D1{::sin}),
-      entry<double>("aoe_cos", D1{::cos}),
-      entry<double>("aoe_tan", D1{::tan}),
-      entry<double>("aoe_asin", D1{::asin}),
-      entry<double>("aoe_acos", D1{::acos}),
-      entry<double>("aoe_atan", D1{::atan}),
-      entry<double>("aoe_sinh", D1{::sinh}),
-      entry<double>("aoe_cosh", D1{::cosh}),
-      entry<double>("aoe_tanh", D1{::tanh}),
-      entry<double>("aoe_asinh", D1{::asinh}),
-      entry<double>("aoe_acosh", D1{::acosh}),
-      entry<double>("aoe_atanh", D1{::atanh}),
-      entry<double>("aoe_erf", D1{::erf}),
-      entry<double>("aoe_pow", D2{::pow}),
-      entry<double>("aoe_fmod", D2{::fmod}),
-      entry<int64_t>("aoe_pow_i64", signed_power),
-      entry<uint64_t>("aoe_pow_u64", power),
-      entry("memcpy", ::memcpy),
-      entry("memmove", ::memmove),
-      entry("memset", ::memset),
-      entry<float>("floorf", F1{::floorf}),
-      entry<float>("ceilf", F1{::ceilf}),
-      entry<float>("roundevenf", F1{::roundevenf}),
-      entry<double>("floor", D1{::floor}),
-      entry<double>("ceil", D1{::ceil}),
-      entry<double>("roundeven", D1{::roundeven}),
-  };
+  static const std::vector<LibraryFunction> functions = all_functions();
   return functions;
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+#include <string>
 
 namespace aoe {
 
 // A function outside the generated code that it may call.
 struct LibraryFunction {
-  std::string_view name;
+  std::string name;
   void* address;
 };
 
