@@ -1,6 +1,7 @@
 #include "codegen/known_code.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -16,7 +17,7 @@ KnownCode::Made KnownCode::get(const std::string& key, const std::function<Made(
     Entry& entry = item.second;
     if (entry.future.valid()) {
       future = entry.future;
-      if (entry.recent) use(item);
+      if (entry.place) use(item);
     } else {
       entry.future = promise.get_future().share();
       if (Made held = entry.code.lock()) {
@@ -60,22 +61,17 @@ size_t KnownCode::size() const {
 
 void KnownCode::use(Entries::value_type& item) {
   Entry& entry = item.second;
-  if (entry.recent) {
-    recent_.splice(recent_.begin(), recent_, entry.place);
-    return;
-  }
-  recent_.push_front(&item.first);
+  if (entry.place) recent_.splice(recent_.begin(), recent_, *entry.place);
+  else recent_.push_front(&item.first);
   entry.place = recent_.begin();
-  entry.recent = true;
 }
 
 std::vector<std::shared_future<KnownCode::Made>> KnownCode::let_go() {
   std::vector<std::shared_future<Made>> gone;
   while (recent_.size() > recent_limit_) {
     Entry& entry = entries_.find(*recent_.back())->second;
-    gone.push_back(std::move(entry.future));
-    entry.future = {};
-    entry.recent = false;
+    gone.push_back(std::exchange(entry.future, {}));
+    entry.place.reset();
     recent_.pop_back();
   }
   if (entries_.size() < sweep_at_) return gone;

@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -34,8 +35,7 @@ class KnownCode {
   struct Entry {
     std::shared_future<Made> future;  // invalid once it is no longer among the recent ones
     std::weak_ptr<const Code> code;
-    std::list<const std::string*>::iterator place;  // in `recent_`, if it is in it
-    bool recent = false;
+    std::optional<std::list<const std::string*>::iterator> place;  // in `recent_`, if it is in it
   };
 
   using Entries = std::unordered_map<std::string, Entry>;

@@ -14,15 +14,12 @@ std::vector<AxisAt> outer_positions(FunctionBuilder& function, const Shape& oute
                                     llvm::Value* count) {
   llvm::IRBuilder<>& ir = function.ir();
   std::vector<AxisAt> at(outer.size());
-  for (size_t axis = outer.size(); axis-- > 0;) {
-    if (axis == 0) {
-      at[0].base = count;
-      break;
-    }
+  for (size_t axis = outer.size(); axis-- > 1;) {
     llvm::Value* extent = function.index(outer[axis]);
     at[axis].base = ir.CreateURem(count, extent);
     count = ir.CreateUDiv(count, extent);
   }
+  if (!at.empty()) at[0].base = count;
   return at;
 }
 

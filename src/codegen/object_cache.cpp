@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "codegen/object_file.h"
@@ -142,8 +142,7 @@ void sweep(int folder, int64_t max_bytes) {
 }
 
 fs::path absolute_path_in(const char* variable) {
-  const char* const value = std::getenv(variable);
-  fs::path path = value == nullptr ? "" : value;
+  fs::path path = process_environment(variable);
   return path.is_absolute() ? path : fs::path();
 }
 
