@@ -17,7 +17,7 @@ FunctionBuilder::FunctionBuilder(llvm::Module& module, llvm::Type* result,
 }
 
 void FunctionBuilder::loop(llvm::Value* begin, llvm::Value* end, int64_t step,
-                           std::vector<llvm::Value*>& carried,
+                           std::span<llvm::Value*> carried,
                            const std::function<void(llvm::Value*)>& body) {
   llvm::LLVMContext& context = function_->getContext();
   llvm::BasicBlock* before = ir_.GetInsertBlock();
@@ -33,7 +33,7 @@ void FunctionBuilder::loop(llvm::Value* begin, llvm::Value* end, int64_t step,
   ir_.SetInsertPoint(head);
   llvm::PHINode* i = ir_.CreatePHI(ir_.getInt64Ty(), 2);
   i->addIncoming(begin, before);
-  const std::vector<llvm::Value*> initial = carried;
+  const std::vector<llvm::Value*> initial(carried.begin(), carried.end());
   std::vector<llvm::PHINode*> phis;
   for (llvm::Value*& value : carried) {
     phis.push_back(ir_.CreatePHI(value->getType(), 2));
@@ -57,7 +57,7 @@ void FunctionBuilder::loop(llvm::Value* begin, llvm::Value* end, int64_t step,
   }
 }
 
-void FunctionBuilder::loop(int64_t count, int64_t step, std::vector<llvm::Value*>& carried,
+void FunctionBuilder::loop(int64_t count, int64_t step, std::span<llvm::Value*> carried,
                            const std::function<void(llvm::Value*)>& body) {
   if (count <= 0) return;
   if (count <= step) body(index(0));
@@ -94,16 +94,17 @@ void FunctionBuilder::prefetch(llvm::Value* address) {
       {address, ir_.getInt32(kRead), ir_.getInt32(kSecondLevel), ir_.getInt32(kData)});
 }
 
-void FunctionBuilder::accessing(size_t which, const std::function<void()>& emit) {
+llvm::Value* FunctionBuilder::accessing(size_t which, const std::function<llvm::Value*()>& emit) {
   llvm::BasicBlock* block = ir_.GetInsertBlock();
   llvm::Instruction* last = block->empty() ? nullptr : &block->back();
-  emit();
+  llvm::Value* const result = emit();
   auto from = last == nullptr ? block->begin() : std::next(last->getIterator());
   for (; from != block->end(); ++from) {
     if (!from->mayReadOrWriteMemory()) continue;
     from->setMetadata(llvm::LLVMContext::MD_alias_scope, own_[which]);
     from->setMetadata(llvm::LLVMContext::MD_noalias, others_[which]);
   }
+  return result;
 }
 
 llvm::Value* FunctionBuilder::slot(llvm::Type* type) {

@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace aoe {
@@ -20,9 +21,9 @@ class FunctionBuilder {
 
   // i = begin, begin + step, ... below end. `carried` values go from one iteration to the next and
   // come out as they are after the last.
-  void loop(llvm::Value* begin, llvm::Value* end, int64_t step, std::vector<llvm::Value*>& carried,
+  void loop(llvm::Value* begin, llvm::Value* end, int64_t step, std::span<llvm::Value*> carried,
             const std::function<void(llvm::Value*)>& body);
-  void loop(int64_t count, int64_t step, std::vector<llvm::Value*>& carried,
+  void loop(int64_t count, int64_t step, std::span<llvm::Value*> carried,
             const std::function<void(llvm::Value*)>& body);
 
   // base + offset elements of `bytes` each.
@@ -32,8 +33,8 @@ class FunctionBuilder {
   // Brings what will be read into the second-level cache; the address may be any.
   void prefetch(llvm::Value* address);
 
-  // Tells the optimizer that what `emit` accesses is buffer `which` and no other buffer.
-  void accessing(size_t which, const std::function<void()>& emit);
+  // What `emit` gives. Tells the optimizer that what it accesses is buffer `which` and no other.
+  llvm::Value* accessing(size_t which, const std::function<llvm::Value*()>& emit);
   void declare_buffers(size_t count);
 
   // A slot on the stack, made in the entry block.

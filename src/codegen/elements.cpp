@@ -34,7 +34,7 @@ llvm::Value* Elements::constant(const Expr& constant, int lanes) {
 }
 
 llvm::Value* Elements::splat(Value scalar, int lanes) {
-  if (lanes_of(scalar) == lanes) return scalar;
+  if (scalar == nullptr || lanes_of(scalar) == lanes) return scalar;
   return ir_.b.CreateVectorSplat(static_cast<unsigned>(lanes), scalar);
 }
 

@@ -26,6 +26,7 @@ class Elements {
   llvm::Type* type(DType dtype, int lanes);
 
   llvm::Value* constant(const Expr& constant, int lanes);
+  // Null stays null.
   llvm::Value* splat(llvm::Value* scalar, int lanes);
 
   // What an expression's operation gives for the values of its operands. With `wide`, small floats
@@ -50,8 +51,8 @@ class Elements {
   // Where `mask` is false nothing is written. A streaming store passes by the caches: `pointer`
   // must then be aligned as the vector or the device's registers, whichever is smaller, and whoever
   // hands the results to another thread needs a fence. With a mask it is a plain store.
-  void store(DType dtype, llvm::Value* value, llvm::Value* pointer, llvm::Value* mask = nullptr,
-             bool streaming = false);
+  llvm::Instruction* store(DType dtype, llvm::Value* value, llvm::Value* pointer,
+                           llvm::Value* mask = nullptr, bool streaming = false);
 
  private:
   using Value = llvm::Value*;

@@ -1,10 +1,9 @@
 #include "codegen/loop_emitter.h"
 
-#include <algorithm>
-#include <numeric>
+#include <llvm/Analysis/VectorUtils.h>
 
-#include "codegen/aside_sums.h"
-#include "codegen/distances.h"
+#include <algorithm>
+
 #include "expr/rewrite.h"
 
 // How the loops of a stage become code: at their core a block of vectors whose accumulators are
@@ -20,7 +19,10 @@ constexpr int64_t kUnrolledBodies = 400;
 // Elements that one lane sums before its sum is put aside.
 constexpr int64_t kStepsOfOneSum = 64;
 
+// Values that go from one iteration to the next: tuples of accumulators, one for each component of
+// the reducer.
 using Carried = std::vector<llvm::Value*>;
+using Tuple = std::span<llvm::Value*>;
 
 class LoopEmitter {
  public:
@@ -32,19 +34,18 @@ class LoopEmitter {
         device_(device),
         loop_(loop),
         policy_(loop.policy),
-        around_(around) {}
+        around_(around),
+        at_(around.at) {}
 
   void emit() {
-    std::vector<AxisAt> at = around_.at;
-    at.resize(loop_.extents.size());
+    at_.resize(loop_.extents.size());
     unrolled_from_ = unrolled_reductions();
     const Shape taps(loop_.extents.begin() + static_cast<int64_t>(unrolled_from_),
                      loop_.extents.end());
     keeps_shared_ = element_count(taps) <= device_.vector_registers / 2;
-    points_.set_keeps_shared(keeps_shared_);
-    far_apart_ = loop_.reducer && sums_far_apart(loop_, points_, device_);
-    Carried none;
-    output_loops(at, around_.at.size(), none);
+    points_.enter(loop_, keeps_shared_);
+    far_apart_ = loop_.reducer && sums_far_apart();
+    output_loops(around_.at.size());
   }
 
  private:
@@ -52,8 +53,9 @@ class LoopEmitter {
   struct Body {
     int blocks = 1;
     int vectors = 1;
-    int valid_last = 0;  // lanes of the last vector
+    int valid_last = 1;  // lanes of the last vector
   };
+  using Inside = std::function<void(const Body&)>;
 
   bool is_vector(size_t axis) const { return static_cast<int>(axis) == policy_.vector_axis; }
   bool is_block(size_t axis) const { return static_cast<int>(axis) == policy_.block_axis; }
@@ -61,6 +63,7 @@ class LoopEmitter {
     return policy_.vector_axis >= 0 && loop_.is_reduced(static_cast<size_t>(policy_.vector_axis));
   }
   size_t components() const { return loop_.reducer ? loop_.reducer->size() : 0; }
+  int lanes() const { return policy_.vector_axis < 0 ? 1 : policy_.lanes; }
 
   // The first reduced axis that is unrolled, with all after it.
   size_t unrolled_reductions() const {
@@ -79,119 +82,113 @@ class LoopEmitter {
     return first;
   }
 
-  void output_loops(std::vector<AxisAt>& at, size_t axis, Carried& none) {
-    if (axis == loop_.out_rank) {
-      core_loops(at);
-      return;
-    }
-    if (is_vector(axis) || is_block(axis)) {
-      output_loops(at, axis + 1, none);
-      return;
-    }
+  // Whether a walk along the vectors' axis goes through more pages than the processor has at hand.
+  bool reads_far() {
+    constexpr int64_t kFar = int64_t{4} << 20;
+    const auto vector = static_cast<size_t>(policy_.vector_axis);
+    return std::any_of(loop_.results.begin(), loop_.results.end(), [&](const Expr& result) {
+      return any_node(result, [&](const Expr& e) {
+        const auto stride = e->op == ExprOp::load ? points_.stride_along(e, vector) : std::nullopt;
+        return stride && *stride * loop_.extents[vector] * info(e.dtype()).bytes > kFar;
+      });
+    });
+  }
+
+  // Whether what is summed lies pages apart from step to step, too much of it to be in a cache: the
+  // processor does not see by itself that the next vectors follow the ones of every step.
+  bool sums_far_apart() {
+    constexpr int64_t kPage = 4096;
+    const Expr& element = loop_.elements[0];
+    if (element->op != ExprOp::load || policy_.vector_axis < 0 || reduces_lanes()) return false;
+    const int64_t bytes = info(element.dtype()).bytes;
+    const auto step = points_.stride_along(element, loop_.extents.size() - 1);
+    return points_.stride_along(element, static_cast<size_t>(policy_.vector_axis)) == 1 && step &&
+           *step * bytes >= kPage && element_count(loop_.extents) * bytes > device_.caches[1].bytes;
+  }
+
+  void output_loops(size_t axis) {
+    if (axis == loop_.out_rank) return core_loops();
+    if (is_vector(axis) || is_block(axis)) return output_loops(axis + 1);
     const auto body = [&](llvm::Value* i) {
-      at[axis] = {.base = i};
-      output_loops(at, axis + 1, none);
+      at_[axis] = {.base = i};
+      output_loops(axis + 1);
     };
     if (static_cast<int>(axis) == around_.ranged_axis) {
-      function_.loop(around_.range[0], around_.range[1], 1, none, body);
+      function_.loop(around_.range[0], around_.range[1], 1, {}, body);
     } else {
-      function_.loop(loop_.extents[axis], 1, none, body);
+      function_.loop(loop_.extents[axis], 1, {}, body);
     }
   }
 
   // Blocks of rows around vectors. Where a block is turned in registers and a walk along the
   // vectors' axis would go through more pages than the processor has at hand, vectors around
   // blocks.
-  void core_loops(std::vector<AxisAt>& at) {
-    if (transposes() && reads_far(loop_, points_)) {
-      vector_loops(at, [&](const Body& vectors) {
-        block_loops(at, [&](int blocks) { body(at, with_blocks(vectors, blocks)); });
-      });
+  void core_loops() {
+    const Inside inside = [&](const Body& body) { emit_body(body); };
+    if (transposes() && reads_far()) {
+      vector_loops({}, [&](const Body& body) { block_loops(body, inside); });
     } else {
-      block_loops(at, [&](int blocks) {
-        vector_loops(at, [&](const Body& vectors) { body(at, with_blocks(vectors, blocks)); });
-      });
+      block_loops({}, [&](const Body& body) { vector_loops(body, inside); });
     }
-  }
-
-  static Body with_blocks(Body body, int blocks) {
-    body.blocks = blocks;
-    return body;
   }
 
   bool transposes() const { return policy_.block == policy_.lanes && policy_.lanes > 1; }
 
-  void block_loops(std::vector<AxisAt>& at, const std::function<void(int)>& inside) {
-    if (policy_.block_axis < 0) {
-      inside(1);
-      return;
-    }
+  void block_loops(Body body, const Inside& inside) {
+    if (policy_.block_axis < 0) return inside(body);
     const auto axis = static_cast<size_t>(policy_.block_axis);
     const int64_t extent = loop_.extents[axis];
     const int64_t whole = extent / policy_.block * policy_.block;
-    Carried none;
-    function_.loop(whole, policy_.block, none, [&](llvm::Value* i) {
-      at[axis] = {.base = i};
-      inside(policy_.block);
-    });
+    const auto at_base = [&](llvm::Value* i) {
+      at_[axis] = {.base = i};
+      inside(body);
+    };
+    body.blocks = policy_.block;
+    function_.loop(whole, policy_.block, {}, at_base);
     if (whole == extent) return;
     if (transposes()) {
-      function_.loop(function_.index(whole), function_.index(extent), 1, none, [&](llvm::Value* i) {
-        at[axis] = {.base = i};
-        inside(1);
-      });
+      body.blocks = 1;
+      function_.loop(function_.index(whole), function_.index(extent), 1, {}, at_base);
     } else {
-      at[axis] = {.offset = whole};
-      inside(static_cast<int>(extent - whole));
+      body.blocks = static_cast<int>(extent - whole);
+      at_[axis] = {.offset = whole};
+      inside(body);
     }
   }
 
-  void vector_loops(std::vector<AxisAt>& at, const std::function<void(const Body&)>& inside) {
-    if (policy_.vector_axis < 0 || reduces_lanes()) {
-      inside({.blocks = 1, .vectors = 1, .valid_last = 1});
-      return;
-    }
+  void vector_loops(const Body& body, const Inside& inside) {
+    if (policy_.vector_axis < 0 || reduces_lanes()) return inside(body);
     const auto axis = static_cast<size_t>(policy_.vector_axis);
-    each_vectors(loop_.extents[axis], no_carried_,
+    each_vectors(body, loop_.extents[axis], {},
                  [&](llvm::Value* base, int64_t offset, const Body& vectors) {
-                   at[axis] = {.base = base, .offset = offset, .lanes = true};
+                   at_[axis] = {.base = base, .offset = offset, .lanes = true};
                    inside(vectors);
                  });
   }
 
   // Covers an extent with vectors, `unroll` at a time; the last may be a partial one.
   template <typename Fn>
-  void each_vectors(int64_t extent, Carried& carried, const Fn& fn) {
-    const int64_t lanes = policy_.lanes;
-    const int64_t vectors = ceil_div(extent, lanes);
-    const int valid = static_cast<int>(extent - (vectors - 1) * lanes);
-    const bool partial = valid < lanes;
-    int64_t rounds = vectors / policy_.unroll;
-    int64_t rest = vectors - rounds * policy_.unroll;
-    if (rest == 0 && partial) {
-      --rounds;
-      rest = policy_.unroll;
+  void each_vectors(Body body, int64_t extent, Tuple carried, const Fn& fn) {
+    const int64_t step = int64_t{policy_.unroll} * policy_.lanes;
+    const int64_t whole = extent / step * step;
+    body.vectors = policy_.unroll;
+    body.valid_last = policy_.lanes;
+    if (whole == step) {
+      fn(nullptr, 0, body);
+    } else {
+      function_.loop(whole, step, carried, [&](llvm::Value* i) { fn(i, 0, body); });
     }
-    const int64_t step = policy_.unroll * lanes;
-    if (rounds > 0) {
-      const Body whole{1, policy_.unroll, static_cast<int>(lanes)};
-      if (rounds == 1) {
-        fn(nullptr, 0, whole);
-      } else {
-        function_.loop(function_.index(0), function_.index(rounds * step), step, carried,
-                       [&](llvm::Value* i) { fn(i, 0, whole); });
-      }
-    }
-    if (rest > 0) fn(nullptr, rounds * step, Body{1, static_cast<int>(rest), valid});
+    if (whole == extent) return;
+    body.vectors = static_cast<int>(ceil_div(extent - whole, policy_.lanes));
+    body.valid_last = static_cast<int>(extent - whole) - (body.vectors - 1) * policy_.lanes;
+    fn(nullptr, whole, body);
   }
 
   // --- one body ---------------------------------------------------------------------------------
 
-  int lanes() const { return policy_.vector_axis < 0 ? 1 : policy_.lanes; }
-
-  Point point_at(const std::vector<AxisAt>& at, const Body& body, int block, int vector) const {
+  Point point_at(const Body& body, int block, int vector) const {
     Point point;
-    point.at = at;
+    point.at = at_;
     point.lanes = lanes();
     point.valid = vector == body.vectors - 1 ? body.valid_last : lanes();
     if (policy_.block_axis >= 0) point.at[static_cast<size_t>(policy_.block_axis)].offset += block;
@@ -201,71 +198,64 @@ class LoopEmitter {
     return point;
   }
 
-  // Accumulators of one point, at the identity.
-  void add_identities(Carried& accumulators, int width) {
-    for (const Expr& identity : loop_.reducer->identity) {
-      accumulators.push_back(elements_.constant(identity, width));
-    }
-  }
-
-  llvm::Value* identity() {
-    Carried tuple;
-    add_identities(tuple, lanes());
-    return tuple[0];
-  }
-
-  void body(std::vector<AxisAt>& at, const Body& body) {
-    if (!loop_.reducer) {
-      Carried none;
-      results(at, body, none);
-      return;
-    }
+  // Accumulators of so many points, at the identity.
+  Carried identities(int points) {
     Carried accumulators;
-    if (reduces_lanes()) {
-      for (int i = 0; i < body.blocks * policy_.unroll; ++i) add_identities(accumulators, lanes());
-      if (element_count(reduce_extents()) > 0) reduce(at, loop_.out_rank, body, accumulators);
-      fold_lanes(accumulators, body.blocks);
-    } else {
-      for (int i = 0; i < body.blocks * body.vectors; ++i) add_identities(accumulators, lanes());
-      if (element_count(reduce_extents()) > 0) reduce(at, loop_.out_rank, body, accumulators);
+    for (int i = 0; i < points; ++i) {
+      for (const Expr& identity : loop_.reducer->identity) {
+        accumulators.push_back(elements_.constant(identity, lanes()));
+      }
     }
-    results(at, body, accumulators);
+    return accumulators;
+  }
+
+  Tuple tuple(Tuple accumulators, int which) const {
+    return accumulators.subspan(static_cast<size_t>(which) * components(), components());
+  }
+
+  // Vectors of accumulators from block to block.
+  int pitch(const Body& body) const { return reduces_lanes() ? policy_.unroll : body.vectors; }
+
+  void emit_body(const Body& body) {
+    Carried accumulators;
+    if (loop_.reducer) {
+      accumulators = identities(body.blocks * pitch(body));
+      if (element_count(reduce_extents()) > 0) reduce(loop_.out_rank, body, accumulators);
+      if (reduces_lanes()) fold_lanes(accumulators, body.blocks);
+    }
+    results(body, accumulators);
   }
 
   Shape reduce_extents() const {
     return {loop_.extents.begin() + static_cast<int64_t>(loop_.out_rank), loop_.extents.end()};
   }
 
-  void reduce(std::vector<AxisAt>& at, size_t axis, const Body& body, Carried& accumulators) {
+  void reduce(size_t axis, const Body& body, Tuple accumulators) {
     if (axis == loop_.out_rank && axis == unrolled_from_ && !reduces_lanes() &&
-        reduce_by_address(at, body, accumulators)) {
+        reduce_by_address(body, accumulators)) {
       return;
     }
     if (axis == loop_.extents.size()) {
-      if (reduces_lanes()) reduce_lanes(at, body, accumulators);
-      else accumulate(at, body, accumulators, body.vectors);
-      return;
-    }
-    if (is_vector(axis)) {
-      reduce(at, axis + 1, body, accumulators);
-      return;
-    }
-    if (axis >= unrolled_from_) {
+      if (reduces_lanes()) reduce_lanes(body, accumulators);
+      else accumulate(body, accumulators);
+    } else if (is_vector(axis)) {
+      reduce(axis + 1, body, accumulators);
+    } else if (axis >= unrolled_from_) {
       for (int64_t i = 0; i < loop_.extents[axis]; ++i) {
-        at[axis] = {.offset = i};
-        reduce(at, axis + 1, body, accumulators);
+        at_[axis] = {.offset = i};
+        reduce(axis + 1, body, accumulators);
       }
-      return;
+    } else {
+      function_.loop(loop_.extents[axis], 1, accumulators, [&](llvm::Value* i) {
+        at_[axis] = {.base = i};
+        reduce(axis + 1, body, accumulators);
+      });
     }
-    function_.loop(loop_.extents[axis], 1, accumulators, [&](llvm::Value* i) {
-      at[axis] = {.base = i};
-      reduce(at, axis + 1, body, accumulators);
-    });
   }
 
   // A window of neighbouring rows sees much of the same memory: what is loaded is used for all of
   // them before the next is, so that it need not be kept. False if there is no such order.
-  bool reduce_by_address(std::vector<AxisAt>& at, const Body& body, Carried& accumulators) {
+  bool reduce_by_address(const Body& body, Tuple accumulators) {
     if (components() != 1 || !is_standard(*loop_.reducer) || !loop_.kept.empty()) return false;
     std::optional<Expr> shared;
     for_each_node(loop_.elements[0], [&](const Expr& e) {
@@ -282,14 +272,14 @@ class LoopEmitter {
     const Shape strides = row_major_strides(taps);
     const auto go_to = [&](int64_t tap) {
       for (size_t d = 0; d < taps.size(); ++d) {
-        at[loop_.out_rank + d] = {.offset = tap / strides[d] % taps[d]};
+        at_[loop_.out_rank + d] = {.offset = tap / strides[d] % taps[d]};
       }
     };
     std::vector<Step> steps;
     for (int64_t tap = 0; tap < element_count(taps); ++tap) {
       go_to(tap);
       for (int block = 0; block < body.blocks; ++block) {
-        Point point = point_at(at, body, block, 0);
+        Point point = point_at(body, block, 0);
         const auto place = points_.known_place(*shared, point);
         if (!place) return false;
         steps.push_back({*place, tap, block});
@@ -298,11 +288,9 @@ class LoopEmitter {
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.place < b.place; });
     points_.share_lines();
-    AsideSums aside(
-        points_, loop_, *shared,
-        {.identity = [&] { return identity(); },
-         .take_in = [&](Point& p, llvm::Value** own) { combine_element(p, own); },
-         .combine = [&](llvm::Value* a, llvm::Value* b) { return combined({a, b}, lanes())[0]; }});
+    const bool sums_aside = adds_nothing_outside(*shared) &&
+                            at_[static_cast<size_t>(policy_.vector_axis)].base == nullptr;
+    AsideSums aside;
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
       // Nothing that was loaded further back is kept for later: it would be too much.
@@ -311,92 +299,128 @@ class LoopEmitter {
                                    llvm::SyncScope::SingleThread);
       }
       go_to(step.tap);
-      if (aside.add(point_at(at, body, step.block, 0), step.block, body.vectors)) continue;
+      if (sums_aside && add_aside(*shared, body, step.block, aside)) continue;
       for (int vector = 0; vector < body.vectors; ++vector) {
-        Point point = point_at(at, body, step.block, vector);
-        combine_element(point,
-                        &accumulators[static_cast<size_t>(step.block * body.vectors + vector)]);
+        Point point = point_at(body, step.block, vector);
+        combine_element(point, tuple(accumulators, step.block * body.vectors + vector));
       }
     }
-    aside.move_to(accumulators, body.vectors, function_.ir());
+    add_up(aside, body, accumulators);
     points_.forget_lines();
     return true;
   }
 
-  void reduce_lanes(std::vector<AxisAt>& at, const Body& outer, Carried& accumulators) {
+  // Sums of windows that want a line of memory from elsewhere than where its vectors begin. They
+  // add up what the line has where vectors begin, and are moved into place at the end: less work
+  // than moving everything that is added. By block, and by the place in the line where the first
+  // vector is wanted from; null where nothing was added.
+  using AsideSums = std::map<std::pair<int, int64_t>, Carried>;
+
+  // Whether what a line has outside changes no sum. (With infinite weights it would.)
+  bool adds_nothing_outside(const Expr& line) const {
+    if (!has_outside(line) || !line->operands.back().is_constant()) return false;
+    const Expr& element = loop_.elements[0];
+    const double outside = line->operands.back()->number;
+    if (&*element == &*line) return outside == loop_.reducer->identity[0]->number;
+    if (!is_sum(*loop_.reducer) || element->op != ExprOp::mul || outside != 0) return false;
+    const auto is_line = [&](const Expr& e) { return &*e == &*line; };
+    return std::count_if(element->operands.begin(), element->operands.end(), is_line) == 1;
+  }
+
+  // One tap of a block. `line` is the load of the element that reads lines. False if it is to be
+  // added as it is.
+  bool add_aside(const Expr& line, const Body& body, int block, AsideSums& aside) {
+    Point point = point_at(body, block, 0);
+    const auto place = points_.place_in_line(line, point);
+    if (!place || *place % lanes() == 0) return false;
+    Carried& sums = aside[{block, *place}];
+    sums.resize(static_cast<size_t>(body.vectors) + 1);
+    // What is wanted reaches into one vector more.
+    for (int vector = 0; vector <= body.vectors; ++vector) {
+      llvm::Value* part =
+          points_.part_of_line(line, point, floor_div(*place, int64_t{lanes()}) + vector);
+      if (part == nullptr) continue;
+      llvm::Value*& sum = sums[static_cast<size_t>(vector)];
+      if (sum == nullptr) sum = identities(1)[0];
+      Point whole = point_at(body, block, 0);
+      whole.valid = lanes();
+      whole.known[{&*line, nullptr}] = part;
+      combine_element(whole, {&sum, 1});
+    }
+    return true;
+  }
+
+  void add_up(AsideSums& aside, const Body& body, Tuple accumulators) {
+    for (auto& [key, sums] : aside) {
+      const auto& [block, place] = key;
+      std::replace(sums.begin(), sums.end(), static_cast<llvm::Value*>(nullptr), identities(1)[0]);
+      const int64_t shift = place - floor_div(place, int64_t{lanes()}) * lanes();
+      const auto order = llvm::createSequentialMask(static_cast<unsigned>(shift), lanes(), 0);
+      for (int vector = 0; vector < body.vectors; ++vector) {
+        const auto v = static_cast<size_t>(vector);
+        llvm::Value* moved = function_.ir().CreateShuffleVector(sums[v], sums[v + 1], order);
+        combine(tuple(accumulators, block * body.vectors + vector), {&moved, 1});
+      }
+    }
+  }
+
+  void reduce_lanes(const Body& outer, Tuple accumulators) {
     const auto axis = static_cast<size_t>(policy_.vector_axis);
-    const auto reduce_part = [&](llvm::Value* start, int64_t extent, Carried& sums) {
-      each_vectors(extent, sums, [&](llvm::Value* base, int64_t offset, Body b) {
+    const auto reduce_part = [&](llvm::Value* start, int64_t extent, Tuple sums) {
+      each_vectors(outer, extent, sums, [&](llvm::Value* base, int64_t offset, const Body& body) {
         if (base == nullptr) base = start;
         else if (start != nullptr) base = function_.ir().CreateAdd(start, base, "", false, true);
-        at[axis] = {.base = base, .offset = offset, .lanes = true};
-        b.blocks = outer.blocks;
-        accumulate(at, b, sums, policy_.unroll);
+        at_[axis] = {.base = base, .offset = offset, .lanes = true};
+        accumulate(body, sums);
       });
     };
     // A long sum loses digits with every step: each part is summed by itself.
     const int64_t part = kStepsOfOneSum * policy_.unroll * policy_.lanes;
     const int64_t whole = loop_.extents[axis] / part * part;
-    if (whole < 2 * part) {
-      reduce_part(nullptr, loop_.extents[axis], accumulators);
-      return;
-    }
+    if (whole < 2 * part) return reduce_part(nullptr, loop_.extents[axis], accumulators);
     function_.loop(whole, part, accumulators, [&](llvm::Value* start) {
-      Carried own;
-      const size_t tuples = accumulators.size() / components();
-      for (size_t i = 0; i < tuples; ++i) add_identities(own, lanes());
+      const int tuples = outer.blocks * pitch(outer);
+      Carried own = identities(tuples);
       reduce_part(start, part, own);
-      for (size_t i = 0; i < tuples; ++i) {
-        const auto first = static_cast<int64_t>(i * components());
-        const auto last = first + static_cast<int64_t>(components());
-        std::vector<llvm::Value*> args(accumulators.begin() + first, accumulators.begin() + last);
-        args.insert(args.end(), own.begin() + first, own.begin() + last);
-        const std::vector<llvm::Value*> both = combined(args, lanes());
-        std::copy(both.begin(), both.end(), accumulators.begin() + first);
-      }
+      for (int i = 0; i < tuples; ++i) combine(tuple(accumulators, i), tuple(own, i));
     });
     if (whole < loop_.extents[axis]) {
       reduce_part(function_.index(whole), loop_.extents[axis] - whole, accumulators);
     }
   }
 
-  // One step of the reduction for all points of the body. Accumulators lie `pitch` vectors apart
-  // from block to block.
-  void accumulate(std::vector<AxisAt>& at, const Body& body, Carried& accumulators, int pitch) {
-    const size_t n = components();
+  // One step of the reduction for all points of the body.
+  void accumulate(const Body& body, Tuple accumulators) {
     for (int block = 0; block < body.blocks; ++block) {
       for (int vector = 0; vector < body.vectors; ++vector) {
-        Point point = point_at(at, body, block, vector);
-        llvm::Value** own = &accumulators[static_cast<size_t>(block * pitch + vector) * n];
-        combine_element(point, own);
+        Point point = point_at(body, block, vector);
+        combine_element(point, tuple(accumulators, block * pitch(body) + vector));
         if (far_apart_) points_.fetch_ahead(loop_.elements[0], point, body.vectors * lanes());
         for (const Loop::Kept& kept : loop_.kept) {
-          points_.store(kept.store, points_.value(kept.value, point, loop_.extents), point, false);
+          points_.store(kept.store, points_.value(kept.value, point), point, false);
         }
       }
     }
   }
 
-  void combine_element(Point& point, llvm::Value** own) {
-    const size_t n = components();
+  void combine_element(Point& point, Tuple own) {
     llvm::IRBuilder<>& ir = function_.ir();
     llvm::Value* mask = reduces_lanes() ? points_.tail_mask(point) : nullptr;
-    std::vector<llvm::Value*> next;
+    const Carried before(own.begin(), own.end());
     if (multiplies_and_adds()) {
       const Expr& element = loop_.elements[0];
-      llvm::Value* a = points_.vector(element->operands[0], point, loop_.extents);
-      llvm::Value* b = points_.vector(element->operands[1], point, loop_.extents);
-      next.push_back(ir.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, own[0]}));
+      llvm::Value* a = points_.vector(element->operands[0], point);
+      llvm::Value* b = points_.vector(element->operands[1], point);
+      own[0] = ir.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, own[0]});
     } else {
-      std::vector<llvm::Value*> args(own, own + n);
+      Carried elements;
       for (const Expr& element : loop_.elements) {
-        args.push_back(points_.vector(element, point, loop_.extents));
+        elements.push_back(points_.vector(element, point));
       }
-      next = combined(args, point.lanes);
+      combine(own, elements);
     }
-    for (size_t i = 0; i < n; ++i) {
-      own[i] = mask == nullptr ? next[i] : ir.CreateSelect(mask, next[i], own[i]);
-    }
+    if (mask == nullptr) return;
+    for (size_t i = 0; i < own.size(); ++i) own[i] = ir.CreateSelect(mask, own[i], before[i]);
   }
 
   bool multiplies_and_adds() const {
@@ -406,80 +430,69 @@ class LoopEmitter {
            device_.has(Feature::fma);
   }
 
-  std::vector<llvm::Value*> combined(const std::vector<llvm::Value*>& args, int width) {
-    Point tuples;
-    tuples.lanes = width;
-    tuples.valid = width;
-    tuples.args = args;
-    tuples.wide = true;
-    std::vector<llvm::Value*> result;
-    for (const Expr& combine : loop_.reducer->combine) {
-      result.push_back(points_.vector(combine, tuples, loop_.extents));
+  // Takes another tuple into one.
+  void combine(Tuple own, Tuple other) {
+    Point tuples{.wide = true};
+    tuples.lanes = tuples.valid = lanes_of(own[0]);
+    tuples.args.assign(own.begin(), own.end());
+    tuples.args.insert(tuples.args.end(), other.begin(), other.end());
+    for (size_t i = 0; i < own.size(); ++i) {
+      own[i] = points_.vector(loop_.reducer->combine[i], tuples);
     }
-    return result;
   }
 
-  // Lanes of a vector from `first` on; one alone is a scalar, as everywhere.
-  llvm::Value* part_of(llvm::Value* vector, int first, int width) {
-    if (width == 1) {
-      return function_.ir().CreateExtractElement(vector, static_cast<uint64_t>(first));
+  // Lanes of vectors from `first` on; one alone is a scalar, as everywhere.
+  Carried parts_of(Tuple vectors, int first, int width) {
+    Carried parts;
+    for (llvm::Value* vector : vectors) {
+      parts.push_back(width == 1 ? function_.ir().CreateExtractElement(vector, first)
+                                 : function_.ir().CreateShuffleVector(
+                                       vector, llvm::createSequentialMask(first, width, 0)));
     }
-    std::vector<int> lanes(static_cast<size_t>(width));
-    std::iota(lanes.begin(), lanes.end(), first);
-    return function_.ir().CreateShuffleVector(vector, lanes);
+    return parts;
   }
 
   // From `unroll` vectors for each block to one scalar tuple.
   void fold_lanes(Carried& accumulators, int blocks) {
-    const size_t n = components();
-    const auto unroll = static_cast<size_t>(policy_.unroll);
     Carried folded;
-    for (size_t block = 0; block < static_cast<size_t>(blocks); ++block) {
-      const auto tuple_at = [&](size_t vector) {
-        const auto first =
-            accumulators.begin() + static_cast<int64_t>((block * unroll + vector) * n);
-        return std::vector<llvm::Value*>(first, first + static_cast<int64_t>(n));
-      };
-      std::vector<llvm::Value*> tuple = tuple_at(0);
-      for (size_t vector = 1; vector < unroll; ++vector) {
-        std::vector<llvm::Value*> args = tuple;
-        for (llvm::Value* value : tuple_at(vector)) args.push_back(value);
-        tuple = combined(args, lanes());
+    for (int block = 0; block < blocks; ++block) {
+      const Tuple first = tuple(accumulators, block * policy_.unroll);
+      for (int vector = 1; vector < policy_.unroll; ++vector) {
+        combine(first, tuple(accumulators, block * policy_.unroll + vector));
       }
+      Carried sum(first.begin(), first.end());
       for (int width = lanes() / 2; width >= 1; width /= 2) {
-        std::vector<llvm::Value*> args;
-        for (const int first : {0, width}) {
-          for (llvm::Value* value : tuple) args.push_back(part_of(value, first, width));
-        }
-        tuple = combined(args, width);
+        Carried low = parts_of(sum, 0, width);
+        Carried high = parts_of(sum, width, width);
+        combine(low, high);
+        sum = low;
       }
-      folded.insert(folded.end(), tuple.begin(), tuple.end());
+      folded.insert(folded.end(), sum.begin(), sum.end());
     }
     accumulators = std::move(folded);
   }
 
   // The reduced tuples, rounded to their types, become results and are stored.
-  void results(std::vector<AxisAt>& at, const Body& body, const Carried& accumulators) {
-    const size_t n = components();
+  void results(const Body& body, Tuple accumulators) {
     std::vector<Point> points;
     for (int block = 0; block < body.blocks; ++block) {
       for (int vector = 0; vector < body.vectors; ++vector) {
-        Point point = point_at(at, body, block, vector);
+        Point point = point_at(body, block, vector);
         if (reduces_lanes()) {
           point.lanes = point.valid = 1;
           point.at[static_cast<size_t>(policy_.vector_axis)] = {};
         }
-        const size_t first = static_cast<size_t>(block * body.vectors + vector) * n;
-        for (size_t i = 0; i < n; ++i) {
+        const Tuple own = tuple(accumulators, block * body.vectors + vector);
+        for (size_t i = 0; i < own.size(); ++i) {
           const DType dtype = loop_.reducer->identity[i].dtype();
-          point.args.push_back(elements_.cast(widened(dtype), dtype, accumulators[first + i]));
+          point.args.push_back(elements_.cast(widened(dtype), dtype, own[i]));
         }
         points.push_back(std::move(point));
       }
     }
     if (!loop_.reducer) {
       turn_transposed_loads(body, points);
-      for (Point& point : points) part_interleaved_loads(point);
+      for (Point& point : points) points_.read_interleaved(loop_.results, point);
     }
     // All values before all stores: what several points load is then loaded once.
     std::vector<std::vector<llvm::Value*>> values;
@@ -487,9 +500,7 @@ class LoopEmitter {
     for (const Expr& result : loop_.results) wanted.push_back(without_repeated_division(result));
     for (Point& point : points) {
       values.emplace_back();
-      for (const Expr& result : wanted) {
-        values.back().push_back(points_.value(result, point, loop_.extents));
-      }
+      for (const Expr& result : wanted) values.back().push_back(points_.value(result, point));
     }
     for (size_t p = 0; p < points.size(); ++p) {
       for (size_t i = 0; i < loop_.stores.size(); ++i) {
@@ -517,19 +528,15 @@ class LoopEmitter {
   // Loads that are contiguous along the block axis, and not along the vector axis.
   void turn_transposed_loads(const Body& body, std::vector<Point>& points) {
     if (policy_.block_axis < 0 || body.blocks != lanes() || lanes() == 1) return;
-    const auto vector_axis = static_cast<size_t>(policy_.vector_axis);
-    const auto block_axis = static_cast<size_t>(policy_.block_axis);
     const auto turn = [&](const Expr& e) {
       if (e->op != ExprOp::load) return;
-      if (points_.stride_along(e, block_axis, loop_.extents) != 1) return;
-      const auto across = points_.stride_along(e, vector_axis, loop_.extents);
+      if (points_.stride_along(e, static_cast<size_t>(policy_.block_axis)) != 1) return;
+      const auto across = points_.stride_along(e, static_cast<size_t>(policy_.vector_axis));
       if (!across || *across == 0 || *across == 1) return;
-      const bool near = is_near_matrix(e, loop_, around_.at.size(), points_, device_);
-      const int64_t rows = near ? loop_.extents[vector_axis] : 0;
       for (int vector = 0; vector < body.vectors; ++vector) {
         const Point& first = points[static_cast<size_t>(vector)];
         if (first.valid != first.lanes) continue;
-        const auto turned = points_.transposed(e, first, vector_axis, block_axis, rows);
+        const auto turned = points_.transposed(e, first);
         for (int block = 0; block < body.blocks; ++block) {
           points[static_cast<size_t>(block * body.vectors + vector)].known[{&*e, nullptr}] =
               turned[static_cast<size_t>(block)];
@@ -539,15 +546,6 @@ class LoopEmitter {
     for (const Expr& result : loop_.results) for_each_node(result, turn);
   }
 
-  // Results that are neighbouring elements, each at a step of as many: read once.
-  void part_interleaved_loads(Point& point) {
-    if (const auto parts = points_.interleaved(loop_.results, point, loop_.extents)) {
-      for (size_t i = 0; i < parts->size(); ++i) {
-        point.known[{&*loop_.results[i], nullptr}] = (*parts)[i];
-      }
-    }
-  }
-
   FunctionBuilder& function_;
   Elements& elements_;
   PointEmitter& points_;
@@ -555,10 +553,10 @@ class LoopEmitter {
   const Loop& loop_;
   const LoopPolicy& policy_;
   const LoopSurroundings& around_;
+  std::vector<AxisAt> at_;  // where the code that is emitted stands
   size_t unrolled_from_ = 0;
   bool keeps_shared_ = true;
   bool far_apart_ = false;  // what is summed
-  Carried no_carried_;
 };
 
 }  // namespace

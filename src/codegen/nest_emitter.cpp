@@ -51,7 +51,7 @@ void emit(llvm::Module& module, const Nest& nest, const Device& device) {
   }
 
   Elements elements(ir, device);
-  PointEmitter points(function, elements, nest, bases);
+  PointEmitter points(function, elements, nest, device, bases);
   // `count` is null before the first outer point.
   const auto emit_loops = [&](llvm::Value* count) {
     around.at.assign(nest.outer.size(), {});
@@ -62,8 +62,7 @@ void emit(llvm::Module& module, const Nest& nest, const Device& device) {
     }
   };
   emit_loops(nullptr);
-  std::vector<llvm::Value*> none;
-  function.loop(first, last, 1, none, emit_loops);
+  function.loop(first, last, 1, {}, emit_loops);
 
   llvm::Value* failed = ir.getInt32(0);
   if (points.failure_slot() != nullptr) {

@@ -1,8 +1,7 @@
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Module.h>
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "codegen/point_emitter.h"
 #include "expr/rewrite.h"
@@ -25,7 +24,7 @@ std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Poin
   }
   const Access access = access_of(load, last, point, nullptr);
   if (!access.at || access.at->lane_stride != 0 ||
-      (access.mask != nullptr && access.mask->getType()->isVectorTy())) {
+      (access.mask != nullptr && lanes_of(access.mask) > 1)) {
     return std::nullopt;
   }
   // By position, not by offset: one that lies outside may have the offset of one that does not.
@@ -37,8 +36,7 @@ std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Poin
   }
   Line& line = (*lines_)[key];
   if (line.start == nullptr) {
-    const auto id = static_cast<size_t>(load->id);
-    line.start = pointer(nest_.buffers[id], id, *access.at);
+    line.start = pointer(access.id, *access.at);
     line.mask = access.mask;
   }
   const int64_t step = at->lane_stride;
@@ -53,14 +51,11 @@ llvm::Value* PointEmitter::from_line(const Expr& load, Point& point) {
   const int64_t shift = in->first - place * point.lanes;
   llvm::Value* low = part_of(*in, load, place, point);
   if (shift == 0) return low;
-  std::vector<int> order(static_cast<size_t>(point.lanes));
-  std::iota(order.begin(), order.end(), static_cast<int>(shift));
-  return ir_.CreateShuffleVector(low, part_of(*in, load, place + 1, point), order);
+  return ir_.CreateShuffleVector(low, part_of(*in, load, place + 1, point),
+                                 llvm::createSequentialMask(shift, point.lanes, 0));
 }
 
-std::optional<int64_t> PointEmitter::place_in_line(const Expr& load, Point& point,
-                                                   const Shape& extents) {
-  extents_ = &extents;
+std::optional<int64_t> PointEmitter::place_in_line(const Expr& load, Point& point) {
   const auto in = in_line(load, point);
   return in ? std::optional(in->first) : std::nullopt;
 }
@@ -77,40 +72,23 @@ llvm::Value* PointEmitter::whole_of(Line& line, const Expr& load, int64_t place,
   llvm::Value*& value = line.whole[place];
   if (value != nullptr) return value;
   const auto id = static_cast<size_t>(load->id);
-  const NestBuffer& buffer = nest_.buffers[id];
-  const int64_t left = buffer.shape.back() - place * point.lanes;
-  llvm::Value* outside =
-      elements_.splat(this->value(load->operands.back(), point, nullptr), point.lanes);
+  const int64_t left = nest_.buffers[id].shape.back() - place * point.lanes;
+  llvm::Value* outside = vector(load->operands.back(), point);
   if (place < 0 || left <= 0) return value = outside;
-  llvm::Value* mask = line.mask;
-  if (left < point.lanes) mask = both(mask, first_lanes(static_cast<int>(left), point.lanes));
-  if (mask != nullptr) mask = elements_.splat(mask, point.lanes);
-  llvm::Value* from = function_.element(line.start, place * point.lanes, info(buffer.dtype).bytes);
-  access(id, [&] {
-    value = elements_.load(buffer.dtype, from, point.lanes, mask, mask ? outside : nullptr);
-  });
-  return value;
+  llvm::Value* mask = elements_.splat(both(line.mask, first_lanes(left, point.lanes)), point.lanes);
+  llvm::Value* from = element(id, line.start, place * point.lanes);
+  return value = read(id, from, point.lanes, mask, outside);
 }
 
 // Of every `step` elements the one at `rest`, from place x lanes such elements on.
 llvm::Value* PointEmitter::part_of(const InLine& in, const Expr& load, int64_t place,
                                    Point& point) {
-  const auto [line, step, rest, first] = in;
-  llvm::Value*& value = line->parts[{rest, place}];
+  llvm::Value*& value = in.line->parts[{in.rest, place}];
   if (value != nullptr) return value;
-  const int lanes = point.lanes;
-  for (int64_t v = 0; v < step; ++v) {
-    llvm::Value* whole = whole_of(*line, load, place * step + v, point);
-    if (value == nullptr) value = whole;
-    std::vector<int> order(static_cast<size_t>(lanes));
-    for (int i = 0; i < lanes; ++i) {
-      const int64_t here = i * step + rest - v * lanes;
-      order[static_cast<size_t>(i)] =
-          here >= 0 && here < lanes ? lanes + static_cast<int>(here) : i;
-    }
-    value = ir_.CreateShuffleVector(value, whole, order);
-  }
-  return value;
+  const auto whole = [&](int64_t v) {
+    return whole_of(*in.line, load, place * in.step + v, point);
+  };
+  return value = picked(in.step, in.rest, in.step, point.lanes, whole);
 }
 
 // Memory that holds what stands for the outside, so many elements of it; null if there cannot be.
@@ -139,37 +117,24 @@ llvm::Value* PointEmitter::line_outside(DType dtype, const Expr& outside, int64_
 // so it is found out once for a line.
 llvm::Value* PointEmitter::from_line_outside(const Expr& load, const Access& access, Point& point) {
   if (!access.at || access.at->lane_stride != 1 || access.mask == nullptr || point.lanes == 1 ||
-      access.mask->getType()->isVectorTy() || !has_outside(load) ||
-      !load->operands.back().is_constant()) {
+      lanes_of(access.mask) > 1 || !has_outside(load) || !load->operands.back().is_constant()) {
     return nullptr;
   }
-  const auto along =
-      std::find_if(point.at.begin(), point.at.end(), [](const AxisAt& at) { return at.lanes; });
-  const auto axis = static_cast<size_t>(along - point.at.begin());
-  const auto id = static_cast<size_t>(load->id);
-  const NestBuffer& buffer = nest_.buffers[id];
+  const auto axis = static_cast<size_t>(loop_->policy.vector_axis);
   llvm::Value* outside =
-      line_outside(buffer.dtype, load->operands.back(), (*extents_)[axis] + point.lanes);
+      line_outside(load.dtype(), load->operands.back(), loop_->extents[axis] + point.lanes);
   if (outside == nullptr) return nullptr;
   Point start = point;
-  start.at[axis] = {.lanes = true};
-  const Shape strides = row_major_strides(buffer.shape);
+  const AxisAt along = std::exchange(start.at[axis], {.lanes = true});
+  const Shape strides = strides_of(load);
   Linear first;
   for (size_t d = 0; d < strides.size(); ++d) {
-    const auto part = linear_in_lanes(load->operands[d], start, nullptr);
-    first.constant += part->constant * strides[d];
-    if (part->variable == nullptr) continue;
-    llvm::Value* term = ir_.CreateMul(part->variable, function_.index(strides[d]), "", false, true);
-    first.variable = first.variable == nullptr ? term : ir_.CreateAdd(first.variable, term);
+    add(first, *linear_in_lanes(load->operands[d], start, nullptr), strides[d]);
   }
-  const int64_t bytes = info(buffer.dtype).bytes;
-  llvm::Value* from = ir_.CreateSelect(access.mask, pointer(buffer, id, first), outside);
-  if (along->base != nullptr) from = function_.element(from, along->base, bytes);
-  from = function_.element(from, along->offset, bytes);
-  llvm::Value* result = nullptr;
-  this->access(id,
-               [&] { result = elements_.load(buffer.dtype, from, point.lanes, tail_mask(point)); });
-  return result;
+  llvm::Value* from = ir_.CreateSelect(access.mask, pointer(access.id, first), outside);
+  if (along.base != nullptr) from = element(access.id, from, along.base);
+  from = element(access.id, from, along.offset);
+  return read(access.id, from, point.lanes, tail_mask(point));
 }
 
 }  // namespace aoe

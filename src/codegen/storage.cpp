@@ -11,7 +11,7 @@ namespace aoe {
 namespace {
 
 llvm::Value* as_vector(llvm::IRBuilder<>& b, llvm::Value* value) {
-  if (value == nullptr || value->getType()->isVectorTy()) return value;
+  if (value->getType()->isVectorTy()) return value;
   llvm::Type* const vector = llvm::FixedVectorType::get(value->getType(), 1);
   return b.CreateInsertElement(llvm::PoisonValue::get(vector), value, uint64_t{0});
 }
@@ -19,11 +19,8 @@ llvm::Value* as_vector(llvm::IRBuilder<>& b, llvm::Value* value) {
 }  // namespace
 
 llvm::Type* Elements::stored_type(DType dtype) {
-  if (dtype == DType::boolean) return ir_.b.getInt8Ty();
-  if (is_small_float(dtype)) {
-    return ir_.b.getIntNTy(static_cast<unsigned>(info(dtype).bytes) * 8);
-  }
-  return type(dtype, 1);
+  if (dtype != DType::boolean && !is_small_float(dtype)) return type(dtype, 1);
+  return ir_.b.getIntNTy(static_cast<unsigned>(info(dtype).bytes) * 8);
 }
 
 llvm::Value* Elements::from_stored(DType dtype, Value stored) {
@@ -59,35 +56,33 @@ llvm::Value* Elements::gather(DType dtype, Value base, Value offsets, Value mask
   llvm::IRBuilder<>& b = ir_.b;
   llvm::Type* const stored = stored_type(dtype);
   const int lanes = lanes_of(offsets);
-  if (lanes == 1) return load(dtype, b.CreateGEP(stored, base, offsets), 1, mask, outside);
-  const llvm::Align alignment(static_cast<uint64_t>(info(dtype).bytes));
-  auto* const vector = llvm::FixedVectorType::get(stored, static_cast<unsigned>(lanes));
   Value pointers = b.CreateGEP(stored, base, offsets);
-  Value chosen = mask == nullptr ? nullptr : splat(mask, lanes);
-  Value value = from_stored(dtype, b.CreateMaskedGather(vector, pointers, alignment, chosen,
-                                                        llvm::Constant::getNullValue(vector)));
+  if (lanes == 1) return load(dtype, pointers, 1, mask, outside);
+  const llvm::Align alignment(static_cast<uint64_t>(info(dtype).bytes));
+  llvm::Type* const vector = with_lanes(stored, lanes);
+  Value value =
+      from_stored(dtype, b.CreateMaskedGather(vector, pointers, alignment, splat(mask, lanes),
+                                              llvm::Constant::getNullValue(vector)));
   return mask == nullptr || outside == nullptr ? value : select(mask, value, outside);
 }
 
-void Elements::store(DType dtype, Value value, Value pointer, Value mask, bool streaming) {
+llvm::Instruction* Elements::store(DType dtype, Value value, Value pointer, Value mask,
+                                   bool streaming) {
   llvm::IRBuilder<>& b = ir_.b;
   const auto bytes = static_cast<uint64_t>(info(dtype).bytes);
   Value stored = to_stored(dtype, value);
   if (mask != nullptr) {
-    b.CreateMaskedStore(as_vector(b, stored), pointer, llvm::Align(bytes),
-                        as_vector(b, splat(mask, lanes_of(value))));
-    return;
+    return b.CreateMaskedStore(as_vector(b, stored), pointer, llvm::Align(bytes),
+                               as_vector(b, splat(mask, lanes_of(value))));
   }
-  if (!streaming) {
-    b.CreateAlignedStore(stored, pointer, llvm::Align(bytes));
-    return;
-  }
+  if (!streaming) return b.CreateAlignedStore(stored, pointer, llvm::Align(bytes));
   const uint64_t size = bytes * static_cast<uint64_t>(lanes_of(value));
   const uint64_t registers = static_cast<uint64_t>(ir_.device.vector_bytes);
   auto* const written =
       b.CreateAlignedStore(stored, pointer, llvm::Align(std::min(size, registers)));
   auto* const one = llvm::ConstantAsMetadata::get(b.getInt32(1));
   written->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b.getContext(), one));
+  return written;
 }
 
 }  // namespace aoe

@@ -38,8 +38,7 @@ class TileEmitter {
   void emit() {
     function_.declare_buffers(2);
     if (tile_.partial) mask_ = lanes_below(number(offsetof(TileCall, columns)));
-    std::vector<llvm::Value*> none;
-    function_.loop(function_.index(0), number(offsetof(TileCall, tiles)), 1, none,
+    function_.loop(function_.index(0), number(offsetof(TileCall, tiles)), 1, {},
                    [&](llvm::Value* which) {
                      which_ = which;
                      emit_one();
@@ -84,7 +83,6 @@ class TileEmitter {
     }
   }
 
- private:
   void over_depth(llvm::Value* depth, std::vector<llvm::Value*>& sums) {
     const int64_t step = kUnrolledDepth;
     llvm::Value* whole = ir_.CreateAnd(depth, function_.index(-step));
@@ -121,10 +119,9 @@ class TileEmitter {
   }
 
   llvm::Value* lanes_below(llvm::Value* count) {
-    std::vector<llvm::Constant*> steps;
-    for (int i = 0; i < tile_.lanes; ++i) steps.push_back(ir_.getInt32(static_cast<uint32_t>(i)));
+    llvm::Value* steps = ir_.CreateStepVector(with_lanes(ir_.getInt32Ty(), tile_.lanes));
     llvm::Value* limit = ir_.CreateTrunc(count, ir_.getInt32Ty());
-    return ir_.CreateICmpULT(llvm::ConstantVector::get(steps), elements_.splat(limit, tile_.lanes));
+    return ir_.CreateICmpULT(steps, elements_.splat(limit, tile_.lanes));
   }
   llvm::Value* mask_of(int vector) const { return vector == tile_.vectors - 1 ? mask_ : nullptr; }
 
@@ -208,17 +205,13 @@ class TileEmitter {
     llvm::Value* right = function_.element(right_, ir_.CreateMul(at, right_depth_), bytes_);
     if (tile_.fetch_lines) fetch_lines(at);
     std::vector<llvm::Value*> columns;
-    function_.accessing(kInputs, [&] {
-      for (int vector = 0; vector < tile_.vectors; ++vector) {
-        llvm::Value* from = function_.element(right, int64_t{vector} * tile_.lanes, bytes_);
-        llvm::Value* mask = tile_.guarded ? mask_of(vector) : nullptr;
-        columns.push_back(elements_.load(tile_.dtype(), from, tile_.lanes, mask));
-      }
-    });
+    for (int vector = 0; vector < tile_.vectors; ++vector) {
+      llvm::Value* from = function_.element(right, int64_t{vector} * tile_.lanes, bytes_);
+      llvm::Value* mask = tile_.guarded ? mask_of(vector) : nullptr;
+      columns.push_back(read(tile_.dtype(), from, tile_.lanes, mask));
+    }
     for (int row = 0; row < tile_.rows; ++row) {
-      llvm::Value* element = nullptr;
-      function_.accessing(kInputs, [&] { element = left_element(k, ahead, row); });
-      llvm::Value* left = elements_.splat(element, tile_.lanes);
+      llvm::Value* left = elements_.splat(left_element(k, ahead, row), tile_.lanes);
       for (int vector = 0; vector < tile_.vectors; ++vector) {
         llvm::Value*& own = sum(sums, row, vector);
         own = multiply_add(left, columns[static_cast<size_t>(vector)], own);
@@ -237,7 +230,7 @@ class TileEmitter {
       llvm::Value* step = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
       at = function_.element(start, ir_.CreateMul(step, left_depth_), bytes_);
     }
-    return elements_.load(tile_.dtype(), at, 1);
+    return read(tile_.dtype(), at, 1);
   }
 
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
@@ -246,6 +239,10 @@ class TileEmitter {
     }
     return elements_.binary(ExprOp::add, tile_.dtype(),
                             elements_.binary(ExprOp::mul, tile_.dtype(), a, b), c);
+  }
+
+  llvm::Value* read(DType dtype, llvm::Value* from, int lanes, llvm::Value* mask = nullptr) {
+    return function_.accessing(kInputs, [&] { return elements_.load(dtype, from, lanes, mask); });
   }
 
   void store_results(std::vector<llvm::Value*>& sums) {
@@ -260,7 +257,7 @@ class TileEmitter {
             elements_.splat(result_at(sum(sums, row, vector), row, vector), tile_.lanes);
         llvm::Value* to = function_.element(at, int64_t{vector} * tile_.lanes, out_bytes);
         function_.accessing(kOutputs, [&] {
-          elements_.store(tile_.out_dtype, value, to, mask_of(vector), tile_.streaming);
+          return elements_.store(tile_.out_dtype, value, to, mask_of(vector), tile_.streaming);
         });
       }
     }
@@ -290,16 +287,9 @@ class TileEmitter {
     llvm::Value* base = pointer(offsetof(TilePlace, operands) + which * sizeof(void*));
     llvm::Value* step = number(offsetof(TileCall, operand_row) + which * sizeof(int64_t));
     llvm::Value* at = function_.element(base, ir_.CreateMul(step, function_.index(row)), bytes);
-    llvm::Value* value = nullptr;
-    function_.accessing(kInputs, [&] {
-      if (!operand.by_column) {
-        value = elements_.load(operand.dtype, at, 1);
-      } else {
-        llvm::Value* from = function_.element(at, int64_t{vector} * tile_.lanes, bytes);
-        value = elements_.load(operand.dtype, from, tile_.lanes, mask_of(vector));
-      }
-    });
-    return value;
+    if (!operand.by_column) return read(operand.dtype, at, 1);
+    llvm::Value* from = function_.element(at, int64_t{vector} * tile_.lanes, bytes);
+    return read(operand.dtype, from, tile_.lanes, mask_of(vector));
   }
 
   const Tile& tile_;
