@@ -6,7 +6,6 @@
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/Config/llvm-config.h>
-#include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
@@ -58,31 +57,22 @@ std::unique_ptr<llvm::LLVMTargetMachine> target_machine(const Device& device) {
           llvm::CodeGenOptLevel::Default)));
 }
 
-// LLVM ends the process at an error that nobody takes.
-class Problems : public llvm::DiagnosticHandler {
- public:
-  explicit Problems(std::string& text) : text_(text) {}
-
-  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
-    if (info.getSeverity() == llvm::DS_Error) {
-      llvm::raw_string_ostream stream(text_);
-      llvm::DiagnosticPrinterRawOStream printer(stream);
-      if (!text_.empty()) stream << "; ";
-      info.print(printer);
-    }
-    return true;
-  }
-
- private:
-  std::string& text_;
-};
+// Adds to what has gone wrong. LLVM ends the process at an error that nobody takes.
+void note_problem(const llvm::DiagnosticInfo* info, void* problems) {
+  if (info->getSeverity() != llvm::DS_Error) return;
+  auto& text = *static_cast<std::string*>(problems);
+  llvm::raw_string_ostream stream(text);
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  if (!text.empty()) stream << "; ";
+  info->print(printer);
+}
 
 // One kernel on its way to machine code.
 class Assembly {
  public:
   Assembly(const Device& device, const EmitModule& emit)
       : machine_(target_machine(device)), module_("kernel", context_) {
-    context_.setDiagnosticHandler(std::make_unique<Problems>(problems_));
+    context_.setDiagnosticHandlerCallBack(note_problem, &problems_);
     module_.setDataLayout(machine_->createDataLayout());
     module_.setTargetTriple(machine_->getTargetTriple().str());
     emit(module_);

@@ -54,7 +54,10 @@ llvm::Value* Elements::cast(DType from, DType to, Value a) {
     return b.CreateICmpNE(a, ir_.integer(a, 0));
   }
   if (is_float(from)) {
-    return is_float(to) ? float_to_float(from, to, a) : narrowed(to, float_to_integer(to, a));
+    if (!is_float(to)) return narrowed(to, float_to_integer(to, a));
+    if (to == DType::f64) return widened_to_double(ir_, from, a);
+    if (from != DType::f64) return narrowed(to, a);
+    return is_small_float(to) ? rounded_from_double(ir_, to, a) : b.CreateFPTrunc(a, held);
   }
   const bool is_signed = is_signed_int(from);
   const auto to_float = [&](llvm::Type* wanted) {
@@ -68,14 +71,6 @@ llvm::Value* Elements::cast(DType from, DType to, Value a) {
   }
   if (is_float(to)) return to_float(held);
   return narrowed(to, b.CreateIntCast(a, held, is_signed));
-}
-
-llvm::Value* Elements::float_to_float(DType from, DType to, Value a) {
-  llvm::IRBuilder<>& b = ir_.b;
-  if (to == DType::f64) return widened_to_double(ir_, from, a);
-  if (from != DType::f64) return narrowed(to, a);
-  if (is_small_float(to)) return rounded_from_double(ir_, to, a);
-  return b.CreateFPTrunc(a, ir_.retyped(a, b.getFloatTy()));
 }
 
 // Towards zero into 64 bits, where what does not fit becomes the nearest end and NaN the lowest

@@ -22,11 +22,8 @@ llvm::Type* Elements::type(DType dtype, int lanes) {
 
 llvm::Value* Elements::constant(const Expr& constant, int lanes) {
   llvm::Type* const held = type(constant.dtype(), lanes);
-  if (constant.dtype() == DType::f64) return llvm::ConstantFP::get(held, constant->number);
   // As in the reference, a constant of a small float type is not rounded.
-  if (is_float(constant.dtype())) {
-    return llvm::ConstantFP::get(held, static_cast<float>(constant->number));
-  }
+  if (is_float(constant.dtype())) return llvm::ConstantFP::get(held, constant->number);
   const bool truth = constant.dtype() == DType::boolean;
   const int64_t whole = truth ? static_cast<int64_t>(constant->id != 0) : constant->id;
   Value value = llvm::ConstantInt::get(held, static_cast<uint64_t>(whole), true);

@@ -73,7 +73,6 @@ class Elements {
   // After an operation in the register's type: wraps or rounds to the element type.
   Value narrowed(DType dtype, Value a);
   Value float_to_integer(DType to, Value a);
-  Value float_to_float(DType from, DType to, Value a);
 
   // Between registers and the type in memory.
   llvm::Type* stored_type(DType dtype);

@@ -429,14 +429,13 @@ std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point
   point.at[static_cast<size_t>(loop_->policy.block_axis)].lanes = true;
   constexpr int64_t kRowsAhead = 64;
   const int64_t ahead = kRowsAhead * *stride_along(load, vector_axis);
-  constexpr int64_t kLine = 64;
   std::vector<llvm::Value*> rows;
   for (int i = 0; i < lanes; ++i, ++point.at[vector_axis].offset) {
     llvm::Value* from = pointer(id, *linear(load->operands[0], point));
     rows.push_back(read(id, from, lanes));
     if (next == nullptr) {
       function_.prefetch(element(id, from, ahead));
-    } else if (i * lanes * info(load.dtype()).bytes % kLine == 0) {
+    } else if (i * lanes * info(load.dtype()).bytes % kCacheLine == 0) {
       function_.prefetch(element(id, next, i * lanes));
     }
   }

@@ -1,4 +1,3 @@
-#include <fmt/ranges.h>
 #include <llvm/IR/Module.h>
 
 #include <cstddef>
@@ -8,7 +7,7 @@
 #include "codegen/builder.h"
 #include "codegen/elements.h"
 #include "codegen/tile_emitter.h"
-#include "expr/workload.h"
+#include "policy/nest.h"
 
 // A block of rows x vectors of accumulators that stay in registers while the depth goes by: for
 // each step a vector of the right side for each column of the block, and for each row one element
@@ -28,7 +27,6 @@ class TileEmitter {
  public:
   TileEmitter(llvm::Module& module, const Tile& tile, const Device& device)
       : tile_(tile),
-        device_(device),
         function_(module, llvm::Type::getVoidTy(module.getContext()),
                   {llvm::PointerType::getUnqual(module.getContext())}),
         ir_(function_.ir()),
@@ -88,7 +86,9 @@ class TileEmitter {
     llvm::Value* whole = ir_.CreateAnd(depth, function_.index(-step));
     function_.loop(function_.index(0), whole, step, sums, [&](llvm::Value* k) {
       for (int64_t i = 0; i < step; ++i) {
-        if (tile_.prefetch && i % 2 == 0) prefetch(ir_.CreateAdd(k, function_.index(i)));
+        if (tile_.prefetch && i % 2 == 0) {
+          function_.prefetch(fetched(in_whole(ir_.CreateAdd(k, function_.index(i)))));
+        }
         advance(k, i, sums);
       }
     });
@@ -186,24 +186,21 @@ class TileEmitter {
     });
   }
 
-  void prefetch(llvm::Value* k) {
-    function_.prefetch(
-        ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(in_whole(k), prefetch_step_)));
-  }
-
-  void fetch_lines(llvm::Value* k) {
-    constexpr int64_t kLine = 64;
-    llvm::Value* from = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_));
-    for (int64_t at = 0; at < tile_.vectors * tile_.lanes * bytes_; at += kLine) {
-      function_.prefetch(function_.element(from, at, 1));
-    }
+  // What is fetched at a step of the whole depth.
+  llvm::Value* fetched(llvm::Value* k) {
+    return ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_));
   }
 
   // One step of the depth, `ahead` beyond k.
   void advance(llvm::Value* k, int64_t ahead, std::vector<llvm::Value*>& sums) {
     llvm::Value* at = in_whole(ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead)));
     llvm::Value* right = function_.element(right_, ir_.CreateMul(at, right_depth_), bytes_);
-    if (tile_.fetch_lines) fetch_lines(at);
+    if (tile_.fetch_lines) {
+      llvm::Value* from = fetched(at);
+      for (int64_t line = 0; line < tile_.width() * bytes_; line += kCacheLine) {
+        function_.prefetch(function_.element(from, line, 1));
+      }
+    }
     std::vector<llvm::Value*> columns;
     for (int vector = 0; vector < tile_.vectors; ++vector) {
       llvm::Value* from = function_.element(right, int64_t{vector} * tile_.lanes, bytes_);
@@ -293,7 +290,6 @@ class TileEmitter {
   }
 
   const Tile& tile_;
-  const Device& device_;
   FunctionBuilder function_;
   llvm::IRBuilder<>& ir_;
   Elements elements_;

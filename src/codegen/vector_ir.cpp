@@ -71,8 +71,7 @@ llvm::Value* VectorIr::extreme(bool smaller, Value first, Value second) const {
     return b.CreateIntrinsic(smaller ? x86_avx512_min_ps_512 : x86_avx512_max_ps_512, {},
                              {first, second, b.getInt32(kCurrentRounding)});
   }
-  return b.CreateSelect(smaller ? b.CreateFCmpOLT(first, second) : b.CreateFCmpOGT(first, second),
-                        first, second);
+  return selected(smaller, first, second);
 }
 
 }  // namespace aoe

@@ -64,14 +64,8 @@ class VectorIr {
   Value is_nan(Value a) const { return b.CreateFCmpUNO(a, a); }
 
   // The smaller (larger) of `bound` and `a`; NaN stays. One instruction.
-  Value at_most(Value a, double bound) const {
-    const Value limit = number(a, bound);
-    return b.CreateSelect(b.CreateFCmpOLT(limit, a), limit, a);
-  }
-  Value at_least(Value a, double bound) const {
-    const Value limit = number(a, bound);
-    return b.CreateSelect(b.CreateFCmpOGT(limit, a), limit, a);
-  }
+  Value at_most(Value a, double bound) const { return selected(true, number(a, bound), a); }
+  Value at_least(Value a, double bound) const { return selected(false, number(a, bound), a); }
 
   // The smaller (larger) of two, `second` where either is NaN. One instruction, where the device
   // has it for that type, which later passes leave alone.
@@ -86,6 +80,12 @@ class VectorIr {
 
   llvm::IRBuilder<>& b;
   const Device& device;
+
+ private:
+  Value selected(bool smaller, Value first, Value second) const {
+    return b.CreateSelect(smaller ? b.CreateFCmpOLT(first, second) : b.CreateFCmpOGT(first, second),
+                          first, second);
+  }
 };
 
 }  // namespace aoe
