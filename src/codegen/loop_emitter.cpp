@@ -34,6 +34,8 @@ class LoopEmitter {
         device_(device),
         loop_(loop),
         policy_(loop.policy),
+        vector_axis_(static_cast<size_t>(loop.policy.vector_axis)),
+        block_axis_(static_cast<size_t>(loop.policy.block_axis)),
         around_(around),
         at_(around.at) {}
 
@@ -57,11 +59,7 @@ class LoopEmitter {
   };
   using Inside = std::function<void(const Body&)>;
 
-  bool is_vector(size_t axis) const { return static_cast<int>(axis) == policy_.vector_axis; }
-  bool is_block(size_t axis) const { return static_cast<int>(axis) == policy_.block_axis; }
-  bool reduces_lanes() const {
-    return policy_.vector_axis >= 0 && loop_.is_reduced(static_cast<size_t>(policy_.vector_axis));
-  }
+  bool reduces_lanes() const { return policy_.vector_axis >= 0 && loop_.is_reduced(vector_axis_); }
   size_t components() const { return loop_.reducer ? loop_.reducer->size() : 0; }
   int lanes() const { return policy_.vector_axis < 0 ? 1 : policy_.lanes; }
 
@@ -72,7 +70,7 @@ class LoopEmitter {
     size_t first = loop_.extents.size();
     while (first > loop_.out_rank) {
       const int64_t extent = loop_.extents[first - 1];
-      if (is_vector(first - 1) || taps * extent > kUnrolledTaps ||
+      if (first - 1 == vector_axis_ || taps * extent > kUnrolledTaps ||
           taps * extent * bodies > kUnrolledBodies) {
         break;
       }
@@ -85,11 +83,11 @@ class LoopEmitter {
   // Whether a walk along the vectors' axis goes through more pages than the processor has at hand.
   bool reads_far() {
     constexpr int64_t kFar = int64_t{4} << 20;
-    const auto vector = static_cast<size_t>(policy_.vector_axis);
     return std::any_of(loop_.results.begin(), loop_.results.end(), [&](const Expr& result) {
       return any_node(result, [&](const Expr& e) {
-        const auto stride = e->op == ExprOp::load ? points_.stride_along(e, vector) : std::nullopt;
-        return stride && *stride * loop_.extents[vector] * info(e.dtype()).bytes > kFar;
+        const auto stride =
+            e->op == ExprOp::load ? points_.stride_along(e, vector_axis_) : std::nullopt;
+        return stride && *stride * loop_.extents[vector_axis_] * info(e.dtype()).bytes > kFar;
       });
     });
   }
@@ -102,13 +100,13 @@ class LoopEmitter {
     if (element->op != ExprOp::load || policy_.vector_axis < 0 || reduces_lanes()) return false;
     const int64_t bytes = info(element.dtype()).bytes;
     const auto step = points_.stride_along(element, loop_.extents.size() - 1);
-    return points_.stride_along(element, static_cast<size_t>(policy_.vector_axis)) == 1 && step &&
-           *step * bytes >= kPage && element_count(loop_.extents) * bytes > device_.caches[1].bytes;
+    return points_.stride_along(element, vector_axis_) == 1 && step && *step * bytes >= kPage &&
+           element_count(loop_.extents) * bytes > device_.caches[1].bytes;
   }
 
   void output_loops(size_t axis) {
     if (axis == loop_.out_rank) return core_loops();
-    if (is_vector(axis) || is_block(axis)) return output_loops(axis + 1);
+    if (axis == vector_axis_ || axis == block_axis_) return output_loops(axis + 1);
     const auto body = [&](llvm::Value* i) {
       at_[axis] = {.base = i};
       output_loops(axis + 1);
@@ -136,11 +134,10 @@ class LoopEmitter {
 
   void block_loops(Body body, const Inside& inside) {
     if (policy_.block_axis < 0) return inside(body);
-    const auto axis = static_cast<size_t>(policy_.block_axis);
-    const int64_t extent = loop_.extents[axis];
+    const int64_t extent = loop_.extents[block_axis_];
     const int64_t whole = extent / policy_.block * policy_.block;
     const auto at_base = [&](llvm::Value* i) {
-      at_[axis] = {.base = i};
+      at_[block_axis_] = {.base = i};
       inside(body);
     };
     body.blocks = policy_.block;
@@ -151,17 +148,16 @@ class LoopEmitter {
       function_.loop(function_.index(whole), function_.index(extent), 1, {}, at_base);
     } else {
       body.blocks = static_cast<int>(extent - whole);
-      at_[axis] = {.offset = whole};
+      at_[block_axis_] = {.offset = whole};
       inside(body);
     }
   }
 
   void vector_loops(const Body& body, const Inside& inside) {
     if (policy_.vector_axis < 0 || reduces_lanes()) return inside(body);
-    const auto axis = static_cast<size_t>(policy_.vector_axis);
-    each_vectors(body, loop_.extents[axis], {},
+    each_vectors(body, loop_.extents[vector_axis_], {},
                  [&](llvm::Value* base, int64_t offset, const Body& vectors) {
-                   at_[axis] = {.base = base, .offset = offset, .lanes = true};
+                   at_[vector_axis_] = {.base = base, .offset = offset, .lanes = true};
                    inside(vectors);
                  });
   }
@@ -191,9 +187,9 @@ class LoopEmitter {
     point.at = at_;
     point.lanes = lanes();
     point.valid = vector == body.vectors - 1 ? body.valid_last : lanes();
-    if (policy_.block_axis >= 0) point.at[static_cast<size_t>(policy_.block_axis)].offset += block;
+    if (policy_.block_axis >= 0) point.at[block_axis_].offset += block;
     if (policy_.vector_axis >= 0) {
-      point.at[static_cast<size_t>(policy_.vector_axis)].offset += int64_t{vector} * lanes();
+      point.at[vector_axis_].offset += int64_t{vector} * lanes();
     }
     return point;
   }
@@ -238,7 +234,7 @@ class LoopEmitter {
     if (axis == loop_.extents.size()) {
       if (reduces_lanes()) reduce_lanes(body, accumulators);
       else accumulate(body, accumulators);
-    } else if (is_vector(axis)) {
+    } else if (axis == vector_axis_) {
       reduce(axis + 1, body, accumulators);
     } else if (axis >= unrolled_from_) {
       for (int64_t i = 0; i < loop_.extents[axis]; ++i) {
@@ -288,8 +284,7 @@ class LoopEmitter {
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.place < b.place; });
     points_.share_lines();
-    const bool sums_aside = adds_nothing_outside(*shared) &&
-                            at_[static_cast<size_t>(policy_.vector_axis)].base == nullptr;
+    const bool sums_aside = adds_nothing_outside(*shared) && at_[vector_axis_].base == nullptr;
     AsideSums aside;
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
@@ -365,28 +360,26 @@ class LoopEmitter {
   }
 
   void reduce_lanes(const Body& outer, Tuple accumulators) {
-    const auto axis = static_cast<size_t>(policy_.vector_axis);
-    const auto reduce_part = [&](llvm::Value* start, int64_t extent, Tuple sums) {
-      each_vectors(outer, extent, sums, [&](llvm::Value* base, int64_t offset, const Body& body) {
+    const int64_t extent = loop_.extents[vector_axis_];
+    const auto reduce_part = [&](llvm::Value* start, int64_t count, Tuple sums) {
+      each_vectors(outer, count, sums, [&](llvm::Value* base, int64_t offset, const Body& body) {
         if (base == nullptr) base = start;
         else if (start != nullptr) base = function_.ir().CreateAdd(start, base, "", false, true);
-        at_[axis] = {.base = base, .offset = offset, .lanes = true};
+        at_[vector_axis_] = {.base = base, .offset = offset, .lanes = true};
         accumulate(body, sums);
       });
     };
     // A long sum loses digits with every step: each part is summed by itself.
     const int64_t part = kStepsOfOneSum * policy_.unroll * policy_.lanes;
-    const int64_t whole = loop_.extents[axis] / part * part;
-    if (whole < 2 * part) return reduce_part(nullptr, loop_.extents[axis], accumulators);
+    const int64_t whole = extent / part * part;
+    if (whole < 2 * part) return reduce_part(nullptr, extent, accumulators);
     function_.loop(whole, part, accumulators, [&](llvm::Value* start) {
       const int tuples = outer.blocks * pitch(outer);
       Carried own = identities(tuples);
       reduce_part(start, part, own);
       for (int i = 0; i < tuples; ++i) combine(tuple(accumulators, i), tuple(own, i));
     });
-    if (whole < loop_.extents[axis]) {
-      reduce_part(function_.index(whole), loop_.extents[axis] - whole, accumulators);
-    }
+    if (whole < extent) reduce_part(function_.index(whole), extent - whole, accumulators);
   }
 
   // One step of the reduction for all points of the body.
@@ -480,7 +473,7 @@ class LoopEmitter {
         Point point = point_at(body, block, vector);
         if (reduces_lanes()) {
           point.lanes = point.valid = 1;
-          point.at[static_cast<size_t>(policy_.vector_axis)] = {};
+          point.at[vector_axis_] = {};
         }
         const Tuple own = tuple(accumulators, block * body.vectors + vector);
         for (size_t i = 0; i < own.size(); ++i) {
@@ -530,8 +523,8 @@ class LoopEmitter {
     if (policy_.block_axis < 0 || body.blocks != lanes() || lanes() == 1) return;
     const auto turn = [&](const Expr& e) {
       if (e->op != ExprOp::load) return;
-      if (points_.stride_along(e, static_cast<size_t>(policy_.block_axis)) != 1) return;
-      const auto across = points_.stride_along(e, static_cast<size_t>(policy_.vector_axis));
+      if (points_.stride_along(e, block_axis_) != 1) return;
+      const auto across = points_.stride_along(e, vector_axis_);
       if (!across || *across == 0 || *across == 1) return;
       for (int vector = 0; vector < body.vectors; ++vector) {
         const Point& first = points[static_cast<size_t>(vector)];
@@ -552,6 +545,8 @@ class LoopEmitter {
   const Device& device_;
   const Loop& loop_;
   const LoopPolicy& policy_;
+  size_t vector_axis_;  // no axis where the policy has none
+  size_t block_axis_;
   const LoopSurroundings& around_;
   std::vector<AxisAt> at_;  // where the code that is emitted stands
   size_t unrolled_from_ = 0;

@@ -153,8 +153,9 @@ class TileEmitter {
     ir_.CreateCondBr(ir_.CreateIsNotNull(number(offsetof(TileCall, continues))), load, after);
     ir_.SetInsertPoint(load);
     std::vector<llvm::Value*> kept;
-    for_each_sum([&](int, int vector, llvm::Value* at) {
-      kept.push_back(elements_.load(tile_.dtype(), at, tile_.lanes, mask_of(vector)));
+    for_each_sum([&](int, int vector, llvm::Value* row_start) {
+      llvm::Value* from = vector_of(row_start, vector, bytes_);
+      kept.push_back(elements_.load(tile_.dtype(), from, tile_.lanes, mask_of(vector)));
     });
     ir_.CreateBr(after);
     ir_.SetInsertPoint(after);
@@ -168,21 +169,30 @@ class TileEmitter {
     return sums;
   }
 
-  void for_each_sum(const std::function<void(int, int, llvm::Value*)>& visit) {
-    llvm::Value* base = pointer(offsetof(TilePlace, sums));
-    llvm::Value* row_step = number(offsetof(TileCall, sums_row));
+  llvm::Value* row_of(llvm::Value* base, llvm::Value* step, int row, int64_t bytes) {
+    return function_.element(base, ir_.CreateMul(step, function_.index(row)), bytes);
+  }
+  llvm::Value* vector_of(llvm::Value* row_start, int vector, int64_t bytes) {
+    return function_.element(row_start, int64_t{vector} * tile_.lanes, bytes);
+  }
+
+  // `visit` gets the row, the vector in it, and where the row begins.
+  using Visit = std::function<void(int, int, llvm::Value*)>;
+  void for_each_vector(llvm::Value* base, llvm::Value* step, int64_t bytes, const Visit& visit) {
     for (int row = 0; row < tile_.rows; ++row) {
-      llvm::Value* at =
-          function_.element(base, ir_.CreateMul(row_step, function_.index(row)), bytes_);
-      for (int vector = 0; vector < tile_.vectors; ++vector) {
-        visit(row, vector, function_.element(at, int64_t{vector} * tile_.lanes, bytes_));
-      }
+      llvm::Value* start = row_of(base, step, row, bytes);
+      for (int vector = 0; vector < tile_.vectors; ++vector) visit(row, vector, start);
     }
+  }
+  void for_each_sum(const Visit& visit) {
+    llvm::Value* base = pointer(offsetof(TilePlace, sums));
+    for_each_vector(base, number(offsetof(TileCall, sums_row)), bytes_, visit);
   }
 
   void keep_sums(std::vector<llvm::Value*>& sums) {
-    for_each_sum([&](int row, int vector, llvm::Value* at) {
-      elements_.store(tile_.dtype(), sum(sums, row, vector), at, mask_of(vector));
+    for_each_sum([&](int row, int vector, llvm::Value* row_start) {
+      elements_.store(tile_.dtype(), sum(sums, row, vector), vector_of(row_start, vector, bytes_),
+                      mask_of(vector));
     });
   }
 
@@ -203,8 +213,8 @@ class TileEmitter {
     }
     std::vector<llvm::Value*> columns;
     for (int vector = 0; vector < tile_.vectors; ++vector) {
-      llvm::Value* from = function_.element(right, int64_t{vector} * tile_.lanes, bytes_);
       llvm::Value* mask = tile_.guarded ? mask_of(vector) : nullptr;
+      llvm::Value* from = vector_of(right, vector, bytes_);
       columns.push_back(read(tile_.dtype(), from, tile_.lanes, mask));
     }
     for (int row = 0; row < tile_.rows; ++row) {
@@ -222,8 +232,7 @@ class TileEmitter {
       at = function_.element(left_, ir_.CreateMul(k, function_.index(tile_.rows)), bytes_);
       at = function_.element(at, ahead * tile_.rows + row, bytes_);
     } else {
-      llvm::Value* start =
-          function_.element(piece_, ir_.CreateMul(left_row_, function_.index(row)), bytes_);
+      llvm::Value* start = row_of(piece_, left_row_, row, bytes_);
       llvm::Value* step = ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead));
       at = function_.element(start, ir_.CreateMul(step, left_depth_), bytes_);
     }
@@ -245,19 +254,15 @@ class TileEmitter {
   void store_results(std::vector<llvm::Value*>& sums) {
     llvm::Value* out = pointer(offsetof(TilePlace, out));
     llvm::Value* out_row = number(offsetof(TileCall, out_row));
-    const int64_t out_bytes = info(tile_.out_dtype).bytes;
-    for (int row = 0; row < tile_.rows; ++row) {
-      llvm::Value* at =
-          function_.element(out, ir_.CreateMul(out_row, function_.index(row)), out_bytes);
-      for (int vector = 0; vector < tile_.vectors; ++vector) {
-        llvm::Value* value =
-            elements_.splat(result_at(sum(sums, row, vector), row, vector), tile_.lanes);
-        llvm::Value* to = function_.element(at, int64_t{vector} * tile_.lanes, out_bytes);
-        function_.accessing(kOutputs, [&] {
-          return elements_.store(tile_.out_dtype, value, to, mask_of(vector), tile_.streaming);
-        });
-      }
-    }
+    const int64_t bytes = info(tile_.out_dtype).bytes;
+    for_each_vector(out, out_row, bytes, [&](int row, int vector, llvm::Value* row_start) {
+      llvm::Value* value =
+          elements_.splat(result_at(sum(sums, row, vector), row, vector), tile_.lanes);
+      llvm::Value* to = vector_of(row_start, vector, bytes);
+      function_.accessing(kOutputs, [&] {
+        return elements_.store(tile_.out_dtype, value, to, mask_of(vector), tile_.streaming);
+      });
+    });
   }
 
   // What is made of one sum. Shared parts are made once.
@@ -283,10 +288,9 @@ class TileEmitter {
     const int64_t bytes = info(operand.dtype).bytes;
     llvm::Value* base = pointer(offsetof(TilePlace, operands) + which * sizeof(void*));
     llvm::Value* step = number(offsetof(TileCall, operand_row) + which * sizeof(int64_t));
-    llvm::Value* at = function_.element(base, ir_.CreateMul(step, function_.index(row)), bytes);
+    llvm::Value* at = row_of(base, step, row, bytes);
     if (!operand.by_column) return read(operand.dtype, at, 1);
-    llvm::Value* from = function_.element(at, int64_t{vector} * tile_.lanes, bytes);
-    return read(operand.dtype, from, tile_.lanes, mask_of(vector));
+    return read(operand.dtype, vector_of(at, vector, bytes), tile_.lanes, mask_of(vector));
   }
 
   const Tile& tile_;
