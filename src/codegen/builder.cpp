@@ -107,10 +107,12 @@ llvm::Value* FunctionBuilder::accessing(size_t which, const std::function<llvm::
   return result;
 }
 
-llvm::Value* FunctionBuilder::slot(llvm::Type* type) {
+llvm::Value* FunctionBuilder::slot(llvm::Type* type, llvm::Value* initial) {
   llvm::BasicBlock& entry = function_->getEntryBlock();
   llvm::IRBuilder<> at_entry(&entry, entry.begin());
-  return at_entry.CreateAlloca(type);
+  llvm::Value* const slot = at_entry.CreateAlloca(type);
+  if (initial != nullptr) at_entry.CreateStore(initial, slot);
+  return slot;
 }
 
 }  // namespace aoe

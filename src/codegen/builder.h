@@ -37,8 +37,8 @@ class FunctionBuilder {
   llvm::Value* accessing(size_t which, const std::function<llvm::Value*()>& emit);
   void declare_buffers(size_t count);
 
-  // A slot on the stack, made in the entry block.
-  llvm::Value* slot(llvm::Type* type);
+  // A slot on the stack, made in the entry block, and set there if `initial` is given.
+  llvm::Value* slot(llvm::Type* type, llvm::Value* initial = nullptr);
 
  private:
   llvm::IRBuilder<> ir_;

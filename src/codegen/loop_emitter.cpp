@@ -85,8 +85,7 @@ class LoopEmitter {
     constexpr int64_t kFar = int64_t{4} << 20;
     return std::any_of(loop_.results.begin(), loop_.results.end(), [&](const Expr& result) {
       return any_node(result, [&](const Expr& e) {
-        const auto stride =
-            e->op == ExprOp::load ? points_.stride_along(e, vector_axis_) : std::nullopt;
+        const auto stride = points_.stride_along(e, vector_axis_);
         return stride && *stride * loop_.extents[vector_axis_] * info(e.dtype()).bytes > kFar;
       });
     });
@@ -522,7 +521,6 @@ class LoopEmitter {
   void turn_transposed_loads(const Body& body, std::vector<Point>& points) {
     if (policy_.block_axis < 0 || body.blocks != lanes() || lanes() == 1) return;
     const auto turn = [&](const Expr& e) {
-      if (e->op != ExprOp::load) return;
       if (points_.stride_along(e, block_axis_) != 1) return;
       const auto across = points_.stride_along(e, vector_axis_);
       if (!across || *across == 0 || *across == 1) return;

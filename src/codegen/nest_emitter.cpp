@@ -44,11 +44,8 @@ void emit(llvm::Module& module, const Nest& nest, const Device& device) {
   };
   llvm::Value* first = bound(0);
   llvm::Value* last = bound(1);
-  LoopSurroundings around;
-  if (nest.ranged_axis >= 0) {
-    around.ranged_axis = nest.ranged_axis;
-    around.range = {bound(2), bound(3)};
-  }
+  LoopSurroundings around{.ranged_axis = nest.ranged_axis};
+  if (nest.ranged_axis >= 0) around.range = {bound(2), bound(3)};
 
   Elements elements(ir, device);
   PointEmitter points(function, elements, nest, device, bases);
@@ -66,10 +63,6 @@ void emit(llvm::Module& module, const Nest& nest, const Device& device) {
 
   llvm::Value* failed = ir.getInt32(0);
   if (points.failure_slot() != nullptr) {
-    // The slot is set in the entry block, before any use.
-    llvm::IRBuilder<> start(
-        &*std::next(llvm::cast<llvm::Instruction>(points.failure_slot())->getIterator()));
-    start.CreateStore(ir.getInt1(false), points.failure_slot());
     failed = ir.CreateZExt(ir.CreateLoad(ir.getInt1Ty(), points.failure_slot()), ir.getInt32Ty());
   }
   ir.CreateRet(failed);

@@ -24,9 +24,9 @@ const std::optional<Affine>& PointEmitter::affine(const Expr& index) {
   return entry->second;
 }
 
-std::optional<int64_t> PointEmitter::stride_along(const Expr& load, size_t axis) {
-  if (!load->linear) return std::nullopt;
-  const std::optional<Affine>& form = affine(load->operands[0]);
+std::optional<int64_t> PointEmitter::stride_along(const Expr& expr, size_t axis) {
+  if (!expr->linear) return std::nullopt;
+  const std::optional<Affine>& form = affine(expr->operands[0]);
   return form ? std::optional(form->coefficients[axis]) : std::nullopt;
 }
 
@@ -177,7 +177,7 @@ llvm::Value* PointEmitter::emit(const Expr& expr, Point& point, llvm::Value* gua
 
 // Sets the failure slot where something wanted is outside.
 void PointEmitter::check(llvm::Value* inside, llvm::Value* wanted, Point& point) {
-  if (failure_ == nullptr) failure_ = function_.slot(ir_.getInt1Ty());
+  if (failure_ == nullptr) failure_ = function_.slot(ir_.getInt1Ty(), ir_.getFalse());
   llvm::Value* bad = both(ir_.CreateNot(inside), wanted);
   if (lanes_of(bad) > 1) bad = ir_.CreateOrReduce(both(bad, tail_mask(point)));
   llvm::Value* before = ir_.CreateLoad(ir_.getInt1Ty(), failure_);

@@ -64,8 +64,8 @@ class PointEmitter {
   // the first and the last is read whole, then picked apart. Does nothing for others.
   void read_interleaved(const std::vector<Expr>& loads, Point& point);
 
-  // Distance in memory between neighbours along an axis, if the load is one linear offset.
-  std::optional<int64_t> stride_along(const Expr& load, size_t axis);
+  // Distance in memory between neighbours along an axis, if it is a load at one linear offset.
+  std::optional<int64_t> stride_along(const Expr& expr, size_t axis);
 
   // Between these, all code is one block, and lines of memory that several points read at known
   // places are read once, whole.
