@@ -9,9 +9,9 @@
 #include "codegen/jit.h"
 #include "codegen/nest_emitter.h"
 #include "codegen/tile_emitter.h"
-#include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "plan/arena.h"
+#include "plan/copied_runs.h"
 #include "policy/validate.h"
 #include "program/interpret.h"
 
@@ -34,29 +34,6 @@ bool looks_up(const Workload& workload) {
     };
     return any(stage.elements) || any(stage.results);
   });
-}
-
-}  // namespace
-
-namespace {
-
-// Whether a load reads all elements of its tensor over these axes in the order in which they lie.
-bool is_in_order(const Workload& workload, const Expr& load, const Shape& axes) {
-  if (load->op != ExprOp::load || has_outside(load)) return false;
-  const Shape& shape = workload.values[static_cast<size_t>(load->id)].type.shape;
-  if (element_count(shape) != element_count(axes)) return false;
-  const Shape strides = row_major_strides(shape);
-  Shape steps(axes.size());
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const auto form = affine_of(load->operands[d], axes.size());
-    if (!form || form->constant != 0) return false;
-    for (size_t i = 0; i < axes.size(); ++i) steps[i] += form->coefficients[i] * strides[d];
-  }
-  const Shape expected = row_major_strides(axes);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i] > 1 && steps[i] != expected[i]) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -148,16 +125,16 @@ Tensor Kernel::computed(Workload of_weights, Engine engine) const {
                ? scheduled_.values[static_cast<size_t>(storage)].constant
                : weights_[static_cast<size_t>(input - scheduled_.inputs.begin())];
   };
-  const Stage& stage = of_weights.stages[0];
-  const Expr& result = stage.results[0];
-  const DType dtype = of_weights.values[static_cast<size_t>(stage.outputs[0])].type.dtype;
-  if (!stage.reducer && result.dtype() == dtype && is_in_order(of_weights, result, stage.axes)) {
-    return contents(static_cast<int>(result->id));
-  }
   std::vector<Tensor> inputs;
   std::erase_if(of_weights.inputs,
                 [&](int input) { return !of_weights.values[static_cast<size_t>(input)].weight; });
   for (const int input : of_weights.inputs) inputs.push_back(contents(input));
+  // What lies as it is wanted need not be computed.
+  const TensorType& type = of_weights.values[static_cast<size_t>(of_weights.outputs[0])].type;
+  if (const auto runs = copied_runs(of_weights, 0); runs && runs->size() == 1) {
+    const Tensor& whole = inputs[(*runs)[0].input];
+    if ((*runs)[0].count == whole.count()) return whole.reshaped(type.shape);
+  }
   const auto only = std::make_shared<const Workload>(std::move(of_weights));
   if (engine == Engine::interpreter) return Evaluator(only).run(inputs, 1)[0];
   // On one thread: kernels are made on as many as the caller has allowed.
@@ -310,27 +287,15 @@ void Kernel::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& ou
   run_on(from, to, static_cast<std::byte*>(work.get()));
 }
 
-std::string Kernel::llvm_text() const {
+std::string Kernel::text_of(std::string (*made)(const Device&, const EmitModule&)) const {
   std::string text;
-  for (const Nest& nest : program().nests) {
-    text += aoe::llvm_text(device_, emit_nest(nest, device_));
-  }
-  for (const Tile& tile : program().tiles) {
-    text += aoe::llvm_text(device_, emit_tile(tile, device_));
-  }
+  for (const Nest& nest : program().nests) text += made(device_, emit_nest(nest, device_));
+  for (const Tile& tile : program().tiles) text += made(device_, emit_tile(tile, device_));
   return text;
 }
 
-std::string Kernel::assembly_text() const {
-  std::string text;
-  for (const Nest& nest : program().nests) {
-    text += aoe::assembly_text(device_, emit_nest(nest, device_));
-  }
-  for (const Tile& tile : program().tiles) {
-    text += aoe::assembly_text(device_, emit_tile(tile, device_));
-  }
-  return text;
-}
+std::string Kernel::llvm_text() const { return text_of(aoe::llvm_text); }
+std::string Kernel::assembly_text() const { return text_of(aoe::assembly_text); }
 
 int Kernel::spills() const {
   int spills = 0;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "codegen/assemble.h"
 #include "device/device.h"
 #include "expr/evaluate.h"
 #include "expr/workload.h"
@@ -72,6 +73,8 @@ class Kernel {
   static Plan valid_plan(const Workload& workload, const Policy& policy, const Device& device);
 
   ProgramFunctions functions_of(const Program& program, Engine engine);
+  // All functions, as `made` shows one.
+  std::string text_of(std::string (*made)(const Device&, const EmitModule&)) const;
   // What a workload of weights alone computes. Its values are numbered as the scheduled one's.
   Tensor computed(Workload of_weights, Engine engine) const;
 

@@ -16,15 +16,10 @@ For nest_program(ProgramBuilder& builder, const Nest& nest) {
   for (const Loop& loop : nest.loops) iterations += element_count(loop.extents);
   const int64_t points = nest.points();
   const int64_t each = std::max<int64_t>(1, iterations / std::max<int64_t>(1, points));
-  For loop;
-  loop.variable = builder.program.variables;
-  const Expr first = builder.variable();
-  loop.chunk_end = builder.program.variables;
-  const Expr last = builder.variable();
-  loop.end = points;
-  loop.parallel = true;
+  For loop = builder.loop(points, true);
+  loop.chunk_end = builder.program.variables++;
   loop.grain = std::max<int64_t>(1, machine::kPointsWorthSharing / each);
-  loop.body = {builder.nest(nest, first, last)};
+  loop.body = {builder.nest(nest, loop.index(), Expr::axis(loop.chunk_end))};
   return loop;
 }
 
@@ -33,17 +28,14 @@ void add_to_strips(ProgramBuilder& builder, For& loop, const Schedule& schedule,
                    const Policy& policy, size_t item) {
   const StripLoop& strips = schedule.strip_loops[static_cast<size_t>(schedule.loop_of[item])];
   if (!loop.parallel) {
-    loop.parallel = true;
-    loop.end = strips.points;
-    loop.variable = builder.program.variables;
-    const Expr point = builder.variable();
+    loop = builder.loop(strips.points, true);
     for (const int value : strips.values) {
       const int64_t each = builder.workload.values[static_cast<size_t>(value)].type.count() /
                            std::max<int64_t>(1, strips.points);
-      builder.make_private(value, each, 0 - point * each);
+      builder.make_private(value, each, 0 - loop.index() * each);
     }
   }
-  const Expr point = Expr::axis(loop.variable);
+  const Expr point = loop.index();
   if (const auto* nest = std::get_if<Nest>(&schedule.items[item])) {
     const Nest whole = decided(*nest, std::get<NestPolicy>(policy.items[item]));
     const int64_t each = whole.points() / strips.points;
@@ -58,6 +50,37 @@ void add_to_strips(ProgramBuilder& builder, For& loop, const Schedule& schedule,
 }
 
 }  // namespace
+
+For ProgramBuilder::loop(Index end, bool parallel) {
+  For loop;
+  loop.variable = program.variables++;
+  loop.end = std::move(end);
+  loop.parallel = parallel;
+  return loop;
+}
+
+ProductCall ProgramBuilder::product(DType dtype, const ProductPolicy& policy) const {
+  ProductCall call;
+  call.tile.dot = *dot_of(dtype, device);
+  call.tile.rows = policy.rows;
+  call.tile.vectors = policy.vectors;
+  call.tile.lanes = policy.lanes;
+  call.tile.prefetch = policy.prefetch;
+  call.tile.result = Expr::arg(0, dtype);
+  return call;
+}
+
+PackedWeights ProgramBuilder::packed(size_t stage, const Contraction& c, const Expr& side,
+                                     const std::vector<size_t>& rows,
+                                     const std::vector<size_t>& columns) {
+  PackedWeights packed;
+  packed.stage = stage;
+  packed.side = side;
+  packed.outer = c.outer;
+  packed.rows = rows;
+  packed.columns = columns;
+  return packed;
+}
 
 int ProgramBuilder::add(ProgramBuffer buffer) {
   program.buffers.push_back(buffer);

@@ -42,10 +42,7 @@ class Product {
         shape_(item.shape),
         policy_(policy),
         tiles_(shape_.rows, shape_.line, policy.rows) {
-    call_.tile.dot = *dot_of(shape_.dtype, b_.device);
-    call_.tile.rows = policy.rows;
-    call_.tile.vectors = policy.vectors;
-    call_.tile.lanes = policy.lanes;
+    call_ = b_.product(shape_.dtype, policy);
     call_.rows = shape_.rows;
     call_.line = shape_.line;
     call_.columns_first = policy.columns_first;
@@ -68,9 +65,10 @@ class Product {
     call.first_tile = std::move(first_tile);
     call.last_tile = std::move(last_tile);
     call.columns = columns;
-    const Expr depth = b_.variable();
+    For over_depth = b_.loop(shape_.depth);
+    over_depth.step = policy_.depth;
     const bool split = call.tile.split;
-    const Expr k = split ? depth : Expr::integer(DType::i64, 0);
+    const Expr k = split ? over_depth.index() : Expr::integer(DType::i64, 0);
     const Expr deep =
         split ? min(shape_.depth - k, policy_.depth) : Expr::integer(DType::i64, shape_.depth);
     call.depth = deep;
@@ -91,25 +89,18 @@ class Product {
     if (shape_.right == Side::packed) add_packing(body, outer, k, deep, column, columns);
     body.emplace_back(std::move(call));
     if (!split) return body;
-    For loop;
-    loop.variable = static_cast<int>(depth->id);
-    loop.end = shape_.depth;
-    loop.step = policy_.depth;
-    loop.body = std::move(body);
+    over_depth.body = std::move(body);
     std::vector<Stmt> result;
-    result.emplace_back(std::move(loop));
+    result.emplace_back(std::move(over_depth));
     return result;
   }
 
   For parallel() {
     const ProductSharing by = product_sharing(shape_, policy_, tiles_.count, b_.program.threads);
     const int64_t blocks = ceil_div(shape_.columns, by.columns);
-    For loop;
-    loop.variable = b_.program.variables;
-    loop.parallel = true;
+    For loop = b_.loop(shape_.outer * by.row_parts * blocks, true);
     loop.grain = by.grain;
-    loop.end = shape_.outer * by.row_parts * blocks;
-    const Expr task = b_.variable();
+    const Expr task = loop.index();
     const bool one = shape_.outer * by.row_parts == 1;
     const Expr column = (one && blocks > 1 ? task : remainder(task, blocks)) * by.columns;
     const Expr columns = blocks == 1 ? Expr::integer(DType::i64, shape_.columns)
@@ -135,19 +126,14 @@ class Product {
     const int64_t outer_points = std::min(strip.points, shape_.outer);
     const int64_t parts = strip.points / outer_points;
     const int64_t each = shape_.outer / outer_points;
-    For over_outer, over_columns;
+    For over_outer = b_.loop(each);
+    For over_columns = b_.loop(shape_.columns);
+    over_columns.step = policy_.columns;
     Expr outer = outer_points == 1 ? Expr::integer(DType::i64, 0) : quotient(strip.point, parts);
-    if (each > 1) {
-      over_outer.variable = b_.program.variables;
-      over_outer.end = each;
-      outer = outer * each + b_.variable();
-    }
+    if (each > 1) outer = outer * each + over_outer.index();
     const Expr part = outer_points == 1 ? strip.point : remainder(strip.point, parts);
     const int64_t row_tiles = tiles_.count / parts;
-    over_columns.variable = b_.program.variables;
-    over_columns.end = shape_.columns;
-    over_columns.step = policy_.columns;
-    const Expr column = b_.variable();
+    const Expr column = over_columns.index();
     const bool blocked = policy_.columns < shape_.columns;
     body = block(outer, part * row_tiles, part * row_tiles + row_tiles,
                  blocked ? column : Expr::integer(DType::i64, 0),
@@ -164,25 +150,14 @@ class Product {
   }
 
  private:
-  PackedWeights packed(const Expr& side, const std::vector<size_t>& rows,
-                       const std::vector<size_t>& columns) const {
-    PackedWeights packed;
-    packed.stage = item_.stage;
-    packed.side = side;
-    packed.outer = c_.outer;
-    packed.rows = rows;
-    packed.columns = columns;
-    packed.depth = shape_.depth;
-    return packed;
-  }
-
   void describe_left() {
     if (shape_.left == Side::fixed) {
-      PackedWeights left = packed(c_.left, c_.rows, c_.depth);
+      PackedWeights left = b_.packed(item_.stage, c_, c_.left, c_.rows, c_.depth);
+      left.depth = shape_.depth;
       left.width = shape_.rows;
       left.depth_stride = 1;
       left.width_stride = shape_.depth;
-      for (int64_t t = 0; t < tiles_.count; ++t) left.panels.push_back(tiles_.first(t));
+      for (int64_t t = 0; t < tiles_.count; ++t) left.uneven.push_back(tiles_.first(t));
       left_ = b_.weights(shape_.dtype, std::move(left));
       call_.tile.packed_left = true;
       call_.left_row = shape_.depth;
@@ -210,11 +185,11 @@ class Product {
     call_.tile.guarded = shape_.right == Side::direct;
     call_.right_panel = width;
     if (shape_.right == Side::fixed) {
-      PackedWeights right = packed(c_.right, c_.depth, c_.columns);
+      PackedWeights right = b_.packed(item_.stage, c_, c_.right, c_.depth, c_.columns);
+      right.depth = shape_.depth;
       right.width = shape_.columns;
       right.depth_stride = shape_.columns;
-      right.panel_width = width;
-      for (int64_t j = 0; j < shape_.columns; j += width) right.panels.push_back(j);
+      right.panel = width;
       right_elements_ = right.elements();
       right_ = b_.weights(shape_.dtype, std::move(right));
       call_.right_depth = width;
@@ -318,13 +293,10 @@ class Product {
       return;
     }
     const int64_t strips = shape_.columns / shape_.column_step;
-    For windows;
-    windows.variable = b_.program.variables;
-    const Expr window = b_.variable();
+    For windows = b_.loop(first + count);
     windows.begin = first;
-    windows.end = first + count;
-    windows.body.emplace_back(
-        b_.nest(packing_.nest, window * strips + from, window * strips + to, own));
+    const Expr window = windows.index() * strips;
+    windows.body.emplace_back(b_.nest(packing_.nest, window + from, window + to, own));
     body.emplace_back(std::move(windows));
   }
 

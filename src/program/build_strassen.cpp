@@ -64,11 +64,8 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
   constexpr int64_t kPage = 1024;
   const int64_t pitch = depth + (depth % kPage == 0 ? 16 : 0);
 
-  For loop;
-  loop.variable = b.program.variables;
-  loop.parallel = true;
-  loop.end = strips * parts;
-  const Expr task = b.variable();
+  For loop = b.loop(strips * parts, true);
+  const Expr task = loop.index();
   const Expr first = quotient(task, parts) * each;
   const Expr end = min(first + each, evens);
   const Expr paired = min(first + each, odds);
@@ -92,40 +89,28 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
     loop.body.emplace_back(b.nest(strassen_zeros(evens, width, b.device), paired, end, missing));
   }
 
-  PackedWeights weights;
-  weights.stage = item.stage;
-  weights.side = c.right;
-  weights.rows = c.depth;
-  weights.columns = c.columns;
+  PackedWeights weights = b.packed(item.stage, c, c.right, c.depth, c.columns);
   weights.depth = depth;
   weights.width = columns;
   weights.depth_stride = 2 * columns;
-  weights.panel_width = width;
+  weights.panel = width;
   weights.parts = {0, columns, 2 * depth * columns, 2 * depth * columns + columns};
   weights.factors.clear();
   for (const Multiplication& m : multiplications()) {
     weights.factors.insert(weights.factors.end(), m.right.begin(), m.right.end());
   }
-  for (int64_t j = 0; j < columns; j += width) weights.panels.push_back(j);
   const Access right = b.weights(DType::f32, std::move(weights));
 
-  For over_panels;
-  over_panels.variable = b.program.variables;
-  const Expr panel = b.variable();
   const Expr part = remainder(task, parts);
+  For over_panels = b.loop(quotient((part + 1) * panels, parts));
   over_panels.begin = quotient(part * panels, parts);
-  over_panels.end = quotient((part + 1) * panels, parts);
+  const Expr panel = over_panels.index();
   int64_t number = 0;
   for (const Multiplication& m : multiplications()) {
-    ProductCall call;
+    ProductCall call = b.product(DType::f32, policy);
     const bool result = m.quarter >= 0;
     const Expr row = first * 2 + (m.quarter >= 2 ? 1 : 0);  // of the results; every other follows
     const Expr column = panel * width + (result && m.quarter % 2 == 1 ? columns : 0);
-    call.tile.dot = *dot_of(DType::f32, b.device);
-    call.tile.rows = policy.rows;
-    call.tile.vectors = policy.vectors;
-    call.tile.lanes = policy.lanes;
-    call.tile.prefetch = policy.prefetch;
     call.rows = max((m.even ? end : paired) - first, 0);
     call.columns = width;
     call.depth = depth;
@@ -169,7 +154,6 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
       call.out.offset = row * (2 * columns) + column;
       call.out_row = 4 * columns;
     } else {
-      call.tile.result = Expr::arg(0, DType::f32);
       call.out = call.sums;
       call.out_row = width;
     }

@@ -33,11 +33,8 @@ For winograd_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
       std::min(most, ceil_div(w.images * per_image, std::max<int64_t>(1, b.program.threads)));
   const int64_t strips = ceil_div(per_image, each);
 
-  For loop;
-  loop.variable = b.program.variables;
-  loop.parallel = true;
-  loop.end = w.images * strips;
-  const Expr strip = b.variable();
+  For loop = b.loop(w.images * strips, true);
+  const Expr strip = loop.index();
   const Expr image = w.images == 1 ? Expr::integer(DType::i64, 0) : quotient(strip, strips);
   const Expr first = (w.images == 1 ? strip : remainder(strip, strips)) * each;
   const Expr count =
@@ -50,35 +47,22 @@ For winograd_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
   loop.body.emplace_back(b.nest(winograd_image(b.workload, w, tile, memory, b.device), start,
                                 start + count, transformed));
 
-  PackedWeights weights;
-  weights.stage = item.stage;
-  weights.side = w.weights;
-  weights.rows = {w.tap_y, w.tap_x, w.channel};
-  weights.columns = {w.filter};
+  PackedWeights weights = b.packed(item.stage, *contraction_of(stage), w.weights,
+                                   {w.tap_y, w.tap_x, w.channel}, {w.filter});
   weights.depth = w.channels;
   weights.width = w.filters;
   weights.depth_stride = w.filters;
-  weights.panel_width = wide;
+  weights.panel = wide;
   weights.parts.clear();
   for (int64_t tap = 0; tap < 9; ++tap) weights.parts.push_back(tap * w.channels * w.filters);
   weights.factors = tile.weight_factors();
-  for (int64_t j = 0; j < w.filters; j += wide) weights.panels.push_back(j);
 
-  For blocks, positions;
-  blocks.variable = b.program.variables;
-  blocks.end = w.filters / wide;
-  const Expr block = b.variable();
-  positions.variable = b.program.variables;
-  positions.end = tile.positions();
-  const Expr position = b.variable();
+  For blocks = b.loop(w.filters / wide);
+  const Expr block = blocks.index();
+  For positions = b.loop(tile.positions());
+  const Expr position = positions.index();
 
-  ProductCall call;
-  call.tile.dot = *dot_of(DType::f32, b.device);
-  call.tile.rows = policy.rows;
-  call.tile.vectors = policy.vectors;
-  call.tile.lanes = policy.lanes;
-  call.tile.prefetch = policy.prefetch;
-  call.tile.result = Expr::arg(0, DType::f32);
+  ProductCall call = b.product(DType::f32, policy);
   call.rows = count * columns;
   call.columns = wide;
   call.depth = w.channels;

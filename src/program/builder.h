@@ -14,8 +14,12 @@ class ProgramBuilder {
     program.threads = threads;
   }
 
-  // A new variable, as an expression.
-  Expr variable() { return Expr::axis(program.variables++); }
+  // A loop with a variable of its own; calls of products with the policy's tiles; what packs a side
+  // of a stage's contraction, as one matrix.
+  For loop(Index end, bool parallel = false);
+  ProductCall product(DType dtype, const ProductPolicy& policy) const;
+  static PackedWeights packed(size_t stage, const Contraction& c, const Expr& side,
+                              const std::vector<size_t>& rows, const std::vector<size_t>& columns);
 
   // Where a value of the workload is.
   Access value(int value);

@@ -15,10 +15,12 @@ struct Panel {
 
 std::vector<Panel> panels_of(const PackedWeights& packed) {
   std::vector<Panel> panels;
-  for (size_t i = 0; i < packed.panels.size(); ++i) {
-    const int64_t end = i + 1 < packed.panels.size() ? packed.panels[i + 1] : packed.width;
-    const int64_t columns = end - packed.panels[i];
-    panels.push_back({packed.panels[i], columns, std::max(packed.panel_width, columns)});
+  for (int64_t first = 0; first < packed.width && packed.panel > 0; first += packed.panel) {
+    panels.push_back({first, std::min(packed.panel, packed.width - first), packed.panel});
+  }
+  for (size_t i = 0; i < packed.uneven.size(); ++i) {
+    const int64_t end = i + 1 < packed.uneven.size() ? packed.uneven[i + 1] : packed.width;
+    panels.push_back({packed.uneven[i], end - packed.uneven[i], end - packed.uneven[i]});
   }
   return panels;
 }

@@ -21,9 +21,8 @@ struct PackedWeights {
   int64_t depth_stride = 0, width_stride = 1;  // in the plain matrix
   std::vector<int64_t> parts{0};               // where they begin in it
   std::vector<double> factors{1};              // for each sum, of each part
-  std::vector<int64_t> panels;                 // where they begin along the width
-  int64_t panel_width =
-      0;  // of all, the last one filled with zeros; 0: up to where the next begins
+  int64_t panel = 0;            // width of the panels, of which the last is filled with zeros
+  std::vector<int64_t> uneven;  // or where each begins, if they are only as wide as they have to be
 
   int64_t sums() const { return static_cast<int64_t>(factors.size() / parts.size()); }
   // Elements that are made of one plain matrix.

@@ -62,9 +62,10 @@ class Printer {
 
   std::string weights_text(const ProgramBuffer& buffer) const {
     const PackedWeights& packed = program_.weights[static_cast<size_t>(buffer.which)];
-    return fmt::format(
-        "weights of stage {} in {} panels{} of {} deep", packed.stage, packed.panels.size(),
-        packed.sums() > 1 ? fmt::format(" of {} sums", packed.sums()) : "", packed.depth);
+    return fmt::format("weights of stage {}:{} {} deep, in panels of {}", packed.stage,
+                       packed.sums() > 1 ? fmt::format(" {} sums,", packed.sums()) : "",
+                       packed.depth,
+                       packed.panel > 0 ? std::to_string(packed.panel) : "tiles of rows");
   }
 
   void add(const Stmt& statement) {

@@ -130,6 +130,8 @@ struct For {
   int64_t grain = 1;
   int chunk_end = -1;
   std::vector<Stmt> body;
+
+  Expr index() const { return Expr::axis(variable); }
 };
 
 struct Stmt : std::variant<For, NestCall, ProductCall> {

@@ -185,8 +185,7 @@ TEST(PackedWeights, AreSumsOfPartsInPanels) {
   packed.depth_stride = 6;
   packed.parts = {0, 3};
   packed.factors = {1, 0, 1, -1};
-  packed.panels = {0, 2};
-  packed.panel_width = 2;
+  packed.panel = 2;
   const Tensor plain = Tensor::of<float>({1, 2, 3, 10, 20, 30, 4, 5, 6, 40, 50, 60}, {2, 6});
   const Tensor made = pack(packed, plain);
   const std::vector<double> expected{1, 2, 4, 5, -9, -18, -36, -45, 3, 0, 6, 0, -27, 0, -54, 0};
