@@ -71,6 +71,13 @@ def test_the_printed_policy_is_the_one_that_runs(workload):
     assert again == succeeds("kernel", workload)
 
 
+def test_a_policy_of_stages_alone_leaves_the_rest_to_the_defaults():
+    text = succeeds("kernel", SOFTMAX, "--policy", "threads 1; strips 0-2 a/4", "--time")
+    assert "threads 1\nstrips 0-2 a/4\nloops outer=" in text
+    assert "parallel a < 3" in text
+    assert "error   " in text and "wrong" not in text
+
+
 def test_emits_code():
     assert "define" in succeeds("kernel", PRODUCT, "--emit", "llvm")
     assert ".globl\tkernel" in succeeds("kernel", PRODUCT, "--emit", "asm")
@@ -99,7 +106,14 @@ BAD = {
     "no such file": (["@/nowhere/to.txt"], "'/nowhere/to.txt' cannot be read"),
     "a folder": (["@/"], "'/' cannot be read"),
     "an unknown policy": ([PRODUCT, "--policy", "magic"], "policy, line 1, column 1"),
-    "too few decisions": ([SOFTMAX, "--policy", "threads 1"], "more 'loops' or 'product'"),
+    "too few decisions": (
+        [SOFTMAX, "--policy", "stage 2 root; loops outer=1 [r:4] [r:4]"],
+        "1 more 'loops' or 'product'",
+    ),
+    "strips that do not divide": (
+        [SOFTMAX, "--policy", "strips 0-2 a/5"],
+        "stages 0 to 2 cannot be computed by strips of 5 along a",
+    ),
     "an invalid tile": (
         [PRODUCT, "--policy", "product tile=99x2x4 block=64x80 first=rows"],
         "item 1: tiles of 99 rows",
