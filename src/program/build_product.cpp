@@ -52,7 +52,7 @@ class Product {
     describe_right();
     call_.tile.split = policy.depth < shape_.depth;
     if (call_.tile.split) {
-      sums_ = b_.thread(shape_.dtype, shape_.rows * policy.columns);
+      sums_ = b_.thread(call_.tile.dot.sum, shape_.rows * policy.columns);
       call_.sums_row = policy.columns;
     }
   }
@@ -158,7 +158,7 @@ class Product {
       left.depth_stride = 1;
       left.width_stride = shape_.depth;
       for (int64_t t = 0; t < tiles_.count; ++t) left.uneven.push_back(tiles_.first(t));
-      left_ = b_.weights(shape_.dtype, std::move(left));
+      left_ = b_.weights(call_.tile.dot.left, std::move(left));
       call_.tile.packed_left = true;
       call_.left_row = shape_.depth;
       return;
@@ -191,7 +191,7 @@ class Product {
       right.depth_stride = shape_.columns;
       right.panel = width;
       right_elements_ = right.elements();
-      right_ = b_.weights(shape_.dtype, std::move(right));
+      right_ = b_.weights(call_.tile.dot.right, std::move(right));
       call_.right_depth = width;
       call_.right_panel = shape_.depth * width;
     } else if (shape_.right == Side::direct) {
@@ -210,7 +210,7 @@ class Product {
     packing_ = packing_of(b_.workload, stage_, c_, pitch);
     packing_.nest = decided(std::move(packing_.nest), packing_policy(packing_, policy_, b_.device));
     call_.right_depth = pitch;
-    right_ = b_.thread(shape_.dtype, policy_.depth * pitch + kSlack);
+    right_ = b_.thread(call_.tile.dot.right, policy_.depth * pitch + kSlack);
   }
 
   // Results may go past the caches if every vector of them is aligned, given that the first is.

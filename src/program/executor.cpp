@@ -288,7 +288,9 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
   const RowTiles tiles(rows, call.line > 0 ? call.line : rows, call.tile.rows);
   const int64_t first_tile = call.first_tile ? frame[call.first_tile] : 0;
   const int64_t last_tile = call.last_tile ? frame[call.last_tile] : tiles.count;
-  const int64_t bytes = info(call.tile.dtype()).bytes;
+  const int64_t left_bytes = info(call.tile.dot.left).bytes;
+  const int64_t right_bytes = info(call.tile.dot.right).bytes;
+  const int64_t sum_bytes = info(call.tile.dot.sum).bytes;
   const int64_t out_bytes = info(call.tile.out_dtype).bytes;
   const int64_t width = call.tile.width();
   const int64_t first_depth = frame[call.first_depth];
@@ -310,10 +312,10 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
     to.piece = call.piece;
     to.pieces = call.pieces.data() + first_depth / call.piece;
   }
-  const std::byte* const left = at(call.left, bytes);
-  const std::byte* const right = at(call.right, bytes);
+  const std::byte* const left = at(call.left, left_bytes);
+  const std::byte* const right = at(call.right, right_bytes);
   std::byte* const out = at(call.out, out_bytes);
-  std::byte* const sums = call.sums.buffer >= 0 ? at(call.sums, bytes) : nullptr;
+  std::byte* const sums = call.sums.buffer >= 0 ? at(call.sums, sum_bytes) : nullptr;
   const std::byte* operands[kMostTileOperands];
   int64_t operand_bytes[kMostTileOperands];
   const size_t count = call.operands.size();
@@ -322,10 +324,11 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
     operands[i] = at(call.operands[i].at, operand_bytes[i]);
     to.operand_row[i] = call.operands[i].row;
   }
-  const std::byte* const ahead = call.prefetch.buffer >= 0 ? at(call.prefetch, bytes) : nullptr;
+  const std::byte* const ahead =
+      call.prefetch.buffer >= 0 ? at(call.prefetch, right_bytes) : nullptr;
   const bool shared = call.prefetch_depth == 0;  // a panel, by all tiles of rows
   to.prefetch_step =
-      shared ? width * bytes / (last_tile - first_tile) : call.prefetch_depth * bytes;
+      shared ? width * right_bytes / (last_tile - first_tile) : call.prefetch_depth * right_bytes;
   const bool streaming =
       call.tile.streaming &&
       reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(vector_bytes_) == 0;
@@ -336,16 +339,19 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
                              ? row * call.left_row + first_depth * tiles.height(tile)
                              : call.lines[static_cast<size_t>(tile / tiles.per_line)] +
                                    tiles.first_in_line(tile) * call.left_row;
-    place.left = left + from * bytes;
-    place.right = right + column * call.right_panel * bytes;
+    place.left = left + from * left_bytes;
+    place.right = right + column * call.right_panel * right_bytes;
     place.out = out + (row * call.out_row + column * width) * out_bytes;
-    place.sums = sums + (row * call.sums_row + column * width) * bytes;
+    if (sums != nullptr) {
+      place.sums = sums + (row * call.sums_row + column * width) * sum_bytes;
+    }
     for (size_t i = 0; i < count; ++i) {
       const ProductCall::Operand& operand = call.operands[i];
       place.operands[i] =
           operands[i] + (row * operand.row + column * width * operand.column) * operand_bytes[i];
     }
-    place.prefetch = ahead + column * call.prefetch_panel * bytes +
+    if (ahead == nullptr) return;
+    place.prefetch = ahead + column * call.prefetch_panel * right_bytes +
                      (shared ? (tile - first_tile) * to.prefetch_step * to.depth : 0);
   };
   // So many, one below the other or side by side.
