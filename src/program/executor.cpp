@@ -50,22 +50,25 @@ void finish_streaming_stores() {
 #endif
 }
 
-int64_t calculated(ExprOp op, int64_t a, int64_t b, int64_t c) {
-  switch (op) {
-    case ExprOp::add: return a + b;
-    case ExprOp::sub: return a - b;
-    case ExprOp::mul: return a * b;
-    case ExprOp::div: return a / b;
-    case ExprOp::mod: return a % b;  // of what is not negative
-    case ExprOp::min: return std::min(a, b);
-    case ExprOp::max: return std::max(a, b);
-    case ExprOp::lt: return a < b ? 1 : 0;
-    case ExprOp::select: return a != 0 ? b : c;
-    default: assert(false && "no arithmetic of a program"); return 0;
+}  // namespace
+
+void Executor::do_operation(const Operation& operation, int64_t* slots) {
+  const auto value = [&](int slot) { return slot < 0 ? 0 : slots[slot]; };
+  const int64_t a = value(operation.a);
+  const int64_t b = value(operation.b);
+  int64_t& to = slots[operation.to];
+  switch (operation.op) {
+    case ExprOp::add: to = a + b; break;
+    case ExprOp::sub: to = a - b; break;
+    case ExprOp::mul: to = a * b; break;
+    case ExprOp::div: to = a / b; break;
+    case ExprOp::mod: to = a % b; break;  // of what is not negative
+    case ExprOp::min: to = std::min(a, b); break;
+    case ExprOp::max: to = std::max(a, b); break;
+    case ExprOp::lt: to = a < b ? 1 : 0; break;
+    default: assert(false && "no arithmetic of a program");
   }
 }
-
-}  // namespace
 
 // What a thread has while it runs a parallel loop's iterations.
 struct Executor::Frame {
@@ -86,11 +89,10 @@ Executor::Executor(Program program, ProgramFunctions functions, int vector_bytes
       operations_(static_cast<size_t>(program_.variables)),
       offsets_(program_.buffers.size()) {
   for (int v = 0; v < program_.variables; ++v) levels_.push_back(v);
-  depth_.resize(static_cast<size_t>(program_.variables));
   for (For& loop : program_.body) {
-    Stmt statement(std::move(loop));
-    resolve(statement, 1);
-    loop = std::get<For>(std::move(statement));
+    for_each_index(loop, [&](Index& index) {
+      if (index) index.slot = slot_of(index.expr);
+    });
   }
   const auto words = [](size_t count) {
     return aligned_work(static_cast<int64_t>(count * sizeof(void*)));
@@ -110,11 +112,9 @@ Executor::Executor(Program program, ProgramFunctions functions, int vector_bytes
 // Buffers of one parallel loop are alive together. Gives where they end.
 int64_t Executor::place_buffers(const For& loop, int64_t at) {
   std::vector<bool> used(program_.buffers.size());
-  for (const Stmt& statement : loop.body) {
-    for_each_access(statement, [&](const Access& access) {
-      if (access.buffer >= 0) used[static_cast<size_t>(access.buffer)] = true;
-    });
-  }
+  for_each_access(loop, [&](const Access& access) {
+    if (access.buffer >= 0) used[static_cast<size_t>(access.buffer)] = true;
+  });
   for (size_t i = 0; i < used.size(); ++i) {
     const ProgramBuffer& buffer = program_.buffers[i];
     if (!used[i] || buffer.place != ProgramBuffer::Place::thread) continue;
@@ -124,64 +124,24 @@ int64_t Executor::place_buffers(const For& loop, int64_t at) {
   return at;
 }
 
-// `level` becomes the deepest variable that the expression depends on.
-int Executor::slot_of(const Expr& expr, int& level) {
-  if (expr->op == ExprOp::axis) {
-    level = static_cast<int>(expr->id);
-    return level;
-  }
+int Executor::slot_of(const Expr& expr) {
+  if (expr->op == ExprOp::axis) return static_cast<int>(expr->id);
   int operands[3] = {-1, -1, -1};
-  if (expr.is_constant()) {
-    const auto [known, fresh] = constants_.emplace(expr->id, static_cast<int>(initial_.size()));
-    if (fresh) {
-      initial_.push_back(expr->id);
-      levels_.push_back(-1);
-    }
-    level = -1;
-    return known->second;
-  }
-  level = -1;
-  const auto depth = [&](int variable) {
-    return variable < 0 ? -1 : depth_[static_cast<size_t>(variable)];
-  };
+  int level = -1;
   for (size_t i = 0; i < expr->operands.size(); ++i) {
-    int of_operand = -1;
-    operands[i] = slot_of(expr->operands[i], of_operand);
-    if (depth(of_operand) > depth(level)) level = of_operand;
+    operands[i] = slot_of(expr->operands[i]);
+    level = std::max(level, levels_[static_cast<size_t>(operands[i])]);
   }
-  const auto [known, fresh] =
-      known_.emplace(std::tuple{expr->op, operands[0], operands[1], operands[2]},
-                     static_cast<int>(initial_.size()));
-  if (!fresh) {
-    level = levels_[static_cast<size_t>(known->second)];
-    return known->second;
-  }
-  const auto value = [&](int slot) { return slot < 0 ? 0 : initial_[static_cast<size_t>(slot)]; };
-  initial_.push_back(
-      level < 0 ? calculated(expr->op, value(operands[0]), value(operands[1]), value(operands[2]))
-                : 0);
+  const Operation operation{expr->op, static_cast<int>(initial_.size()), operands[0], operands[1],
+                            operands[2]};
+  const auto [known, fresh] = known_.emplace(
+      std::tuple{expr->op, expr->id, operands[0], operands[1], operands[2]}, operation.to);
+  if (!fresh) return known->second;
+  initial_.push_back(expr->id);
   levels_.push_back(level);
-  if (level >= 0) {
-    operations_[static_cast<size_t>(level)].push_back(
-        {expr->op, known->second, operands[0], operands[1], operands[2]});
-  }
-  return known->second;
-}
-
-void Executor::resolve(Stmt& statement, int level) {
-  const auto give_slot = [&](Index& index) {
-    int decided = -1;
-    if (index) index.slot = slot_of(index.expr, decided);
-  };
-  if (auto* loop = std::get_if<For>(&statement)) {
-    give_slot(loop->begin);
-    give_slot(loop->end);
-    depth_[static_cast<size_t>(loop->variable)] = level;
-    if (loop->chunk_end >= 0) depth_[static_cast<size_t>(loop->chunk_end)] = level;
-    for (Stmt& inside : loop->body) resolve(inside, level + 1);
-    return;
-  }
-  for_each_index(statement, give_slot);
+  if (level >= 0) operations_[static_cast<size_t>(level)].push_back(operation);
+  else if (!expr.is_constant()) do_operation(operation, initial_.data());
+  return operation.to;
 }
 
 bool Executor::run(void* const* values, std::byte* work, bool flush_denormals) const {
@@ -228,9 +188,8 @@ bool Executor::run(void* const* values, std::byte* work, bool flush_denormals) c
 
 void Executor::set(int variable, int64_t position, Frame& frame) const {
   frame.slots[variable] = position;
-  const auto value = [&](int slot) { return slot < 0 ? 0 : frame.slots[slot]; };
-  for (const Operation& o : operations_[static_cast<size_t>(variable)]) {
-    frame.slots[o.to] = calculated(o.op, value(o.a), value(o.b), value(o.c));
+  for (const Operation& operation : operations_[static_cast<size_t>(variable)]) {
+    do_operation(operation, frame.slots);
   }
 }
 

@@ -40,12 +40,12 @@ class Executor {
   // One step of the integer arithmetic between calls.
   struct Operation {
     ExprOp op;
-    int to, a, b, c;
+    int to, a, b, c;  // slots
   };
   struct Frame;
 
-  int slot_of(const Expr& expr, int& level);
-  void resolve(Stmt& statement, int level);
+  int slot_of(const Expr& expr);
+  static void do_operation(const Operation& operation, int64_t* slots);
   int64_t place_buffers(const For& loop, int64_t at);
 
   // The variable, and all that it decides.
@@ -61,13 +61,11 @@ class Executor {
   ProgramFunctions functions_;
   int vector_bytes_;
 
-  std::vector<int64_t> initial_;                    // slots: variables, constants, the rest
+  std::vector<int64_t> initial_;                    // slots: variables, then what is made of them
   std::vector<std::vector<Operation>> operations_;  // for each variable: what it decides
   std::vector<int> levels_;                         // of slots: the variable that decides, or -1
-  std::vector<int> depth_;                          // of variables: how many loops are around
-  std::map<std::tuple<ExprOp, int, int, int>, int> known_;  // slots of operations
-  std::map<int64_t, int> constants_;                        // and of numbers
-  std::vector<int64_t> offsets_;                            // of thread buffers
+  std::map<std::tuple<ExprOp, int64_t, int, int, int>, int> known_;  // slots of operations
+  std::vector<int64_t> offsets_;                                     // of thread buffers
   int64_t rows_at_ = 0;  // where a nest's rows begin in a thread's memory
   int64_t thread_bytes_ = 0;
 };

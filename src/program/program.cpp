@@ -129,45 +129,44 @@ class Printer {
 
 }  // namespace
 
-void for_each_index(Stmt& statement, const std::function<void(Index&)>& visit) {
-  const auto of_call = [&](auto& call) {
+void for_each_index(For& loop, const std::function<void(Index&)>& visit) {
+  visit(loop.begin);
+  visit(loop.end);
+  const auto visit_offsets = [&](auto& call) {
     for_each_access_of(call, [&](Access& access) { visit(access.offset); });
   };
-  if (auto* call = std::get_if<NestCall>(&statement)) {
-    for (Index* index : {&call->first, &call->last, &call->from, &call->to}) visit(*index);
-    of_call(*call);
-  } else if (auto* product = std::get_if<ProductCall>(&statement)) {
-    for (Index* index :
-         {&product->rows, &product->first_tile, &product->last_tile, &product->columns,
-          &product->depth, &product->first_depth, &product->continues, &product->finishes}) {
-      visit(*index);
+  for (Stmt& inside : loop.body) {
+    if (auto* call = std::get_if<NestCall>(&inside)) {
+      for (Index* index : {&call->first, &call->last, &call->from, &call->to}) visit(*index);
+      visit_offsets(*call);
+    } else if (auto* product = std::get_if<ProductCall>(&inside)) {
+      for (Index* index :
+           {&product->rows, &product->first_tile, &product->last_tile, &product->columns,
+            &product->depth, &product->first_depth, &product->continues, &product->finishes}) {
+        visit(*index);
+      }
+      visit_offsets(*product);
+    } else {
+      for_each_index(std::get<For>(inside), visit);
     }
-    of_call(*product);
-  } else {
-    auto& loop = std::get<For>(statement);
-    visit(loop.begin);
-    visit(loop.end);
-    for (Stmt& inside : loop.body) for_each_index(inside, visit);
   }
 }
 
-void for_each_access(const Stmt& statement, const std::function<void(const Access&)>& visit) {
-  if (const auto* call = std::get_if<NestCall>(&statement)) for_each_access_of(*call, visit);
-  if (const auto* call = std::get_if<ProductCall>(&statement)) for_each_access_of(*call, visit);
-  if (const auto* loop = std::get_if<For>(&statement)) {
-    for (const Stmt& inside : loop->body) for_each_access(inside, visit);
+void for_each_access(const For& loop, const std::function<void(const Access&)>& visit) {
+  for (const Stmt& inside : loop.body) {
+    if (const auto* call = std::get_if<NestCall>(&inside)) for_each_access_of(*call, visit);
+    if (const auto* call = std::get_if<ProductCall>(&inside)) for_each_access_of(*call, visit);
+    if (const auto* nested = std::get_if<For>(&inside)) for_each_access(*nested, visit);
   }
 }
 
 std::vector<int> Program::values_of(const For& loop) const {
   std::vector<int> values;
-  for (const Stmt& statement : loop.body) {
-    for_each_access(statement, [&](const Access& access) {
-      if (access.buffer < 0) return;
-      const ProgramBuffer& buffer = buffers[static_cast<size_t>(access.buffer)];
-      if (buffer.place == ProgramBuffer::Place::value) values.push_back(buffer.which);
-    });
-  }
+  for_each_access(loop, [&](const Access& access) {
+    if (access.buffer < 0) return;
+    const ProgramBuffer& buffer = buffers[static_cast<size_t>(access.buffer)];
+    if (buffer.place == ProgramBuffer::Place::value) values.push_back(buffer.which);
+  });
   return values;
 }
 

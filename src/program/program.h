@@ -119,7 +119,8 @@ struct ProductCall {
 
 struct Stmt;
 
-// variable = begin, begin + step, ... below end. Iterations of a parallel loop are independent; a
+// variable = begin, begin + step, ... below end. Variables are numbered from the outside in.
+// Iterations of a parallel loop are independent; a
 // thread takes at least `grain` of them. With a `chunk_end` the body runs once for all that a
 // thread takes, and that variable is their end.
 struct For {
@@ -155,9 +156,9 @@ struct Program {
 Program build_program(const Schedule& schedule, const Policy& policy, const Device& device,
                       int threads);
 
-// Calls `visit` for every index of a statement, in those inside it too, and for every access.
-void for_each_index(Stmt& statement, const std::function<void(Index&)>& visit);
-void for_each_access(const Stmt& statement, const std::function<void(const Access&)>& visit);
+// Calls `visit` for every index of a loop, in those inside it too, and for every access.
+void for_each_index(For& loop, const std::function<void(Index&)>& visit);
+void for_each_access(const For& loop, const std::function<void(const Access&)>& visit);
 
 // As short text, for people and golden tests.
 std::string to_string(const Program& program);
