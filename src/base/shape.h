@@ -19,6 +19,14 @@ std::string to_string(const Shape& shape);
 // Distance in elements between neighbours along each axis, last axis fastest.
 Shape row_major_strides(const Shape& shape);
 
+// Its first `count` extents, and the others.
+inline Shape head(const Shape& shape, size_t count) {
+  return {shape.begin(), shape.begin() + static_cast<int64_t>(count)};
+}
+inline Shape tail(const Shape& shape, size_t count) {
+  return {shape.begin() + static_cast<int64_t>(count), shape.end()};
+}
+
 // `axis` counted from the front: negative ones count from the back. Fails outside [-rank, rank).
 int64_t normalize_axis(int64_t axis, int64_t rank);
 std::vector<int64_t> normalize_axes(std::span<const int64_t> axes, int64_t rank);

@@ -20,20 +20,11 @@ namespace {
 
 // Whether an index is looked up somewhere, so that it may turn out to be out of range.
 bool looks_up(const Workload& workload) {
-  const auto is_lookup = [](const Expr& e) {
-    if (e->op != ExprOp::load) return false;
-    const std::vector<Expr> index = index_of(e);
-    return std::any_of(index.begin(), index.end(), [](const Expr& position) {
-      return any_node(position, [](const Expr& n) { return n->op == ExprOp::load; });
-    });
-  };
-  return std::any_of(workload.stages.begin(), workload.stages.end(), [&](const Stage& stage) {
-    const auto any = [&](const std::vector<Expr>& exprs) {
-      return std::any_of(exprs.begin(), exprs.end(),
-                         [&](const Expr& expr) { return any_node(expr, is_lookup); });
-    };
-    return any(stage.elements) || any(stage.results);
-  });
+  bool found = false;
+  for (const Stage& stage : workload.stages) {
+    for_each_load(stage, [&](const Expr& load) { found = found || is_lookup(load); });
+  }
+  return found;
 }
 
 }  // namespace

@@ -100,6 +100,36 @@ std::optional<Affine> affine_of(const Expr& index, size_t axis_count) {
   return std::nullopt;
 }
 
+std::optional<Affine> affine_offset(const std::vector<Expr>& index, const Shape& shape,
+                                    size_t axis_count) {
+  Affine offset{0, std::vector<int64_t>(axis_count)};
+  const Shape strides = row_major_strides(shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto position = affine_of(index[d], axis_count);
+    if (!position) return std::nullopt;
+    offset.constant += strides[d] * position->constant;
+    for (size_t axis = 0; axis < axis_count; ++axis) {
+      offset.coefficients[axis] += strides[d] * position->coefficients[axis];
+    }
+  }
+  return offset;
+}
+
+Expr offset_of(const std::vector<Expr>& index, const Shape& shape) {
+  Expr offset = Expr::position(0);
+  const Shape strides = row_major_strides(shape);
+  for (size_t d = 0; d < shape.size(); ++d) offset = offset + index[d] * strides[d];
+  return offset;
+}
+
+bool stays_inside(const std::vector<Expr>& index, const Shape& shape, const Shape& extents) {
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto range = interval_of(index[d], extents);
+    if (!range || !range->within({0, shape[d] - 1})) return false;
+  }
+  return true;
+}
+
 std::optional<Interval> interval_of(const Expr& index, const Shape& extents) {
   bool overflows = false;
   return interval_of(index, extents, overflows);

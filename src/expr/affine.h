@@ -16,6 +16,11 @@ struct Affine {
 
 std::optional<Affine> affine_of(const Expr& index, size_t axis_count);
 
+// The offset of an index in a tensor of that shape, which it may leave.
+std::optional<Affine> affine_offset(const std::vector<Expr>& index, const Shape& shape,
+                                    size_t axis_count);
+Expr offset_of(const std::vector<Expr>& index, const Shape& shape);
+
 struct Interval {
   int64_t low;
   int64_t high;  // included
@@ -30,5 +35,8 @@ std::optional<Interval> interval_of(const Expr& index, const Shape& extents);
 // The same; `overflows` is set where an addition, negation or multiplication of what the axes
 // decide comes near the ends of 64 bits.
 std::optional<Interval> interval_of(const Expr& index, const Shape& extents, bool& overflows);
+
+// Whether an index is known to stay inside a tensor of that shape.
+bool stays_inside(const std::vector<Expr>& index, const Shape& shape, const Shape& extents);
 
 }  // namespace aoe

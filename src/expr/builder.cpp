@@ -4,12 +4,6 @@
 
 namespace aoe {
 
-Axes axes_from(int64_t first, int64_t count) {
-  Axes axes;
-  for (int64_t i = 0; i < count; ++i) axes.push_back(Expr::axis(first + i));
-  return axes;
-}
-
 Expr Operand::broadcast_at(const Axes& point) const {
   assert(point.size() >= shape.size());
   Axes index;
@@ -68,7 +62,7 @@ Operand Builder::compute(Shape shape, const Body& body) {
 std::vector<Operand> Builder::compute_all(
     Shape shape, const std::function<std::vector<Expr>(const Axes&)>& body) {
   Stage stage;
-  stage.results = body(axes_from(0, static_cast<int64_t>(shape.size())));
+  stage.results = body(axes_from(0, shape.size()));
   stage.axes = std::move(shape);
   return add_stage(std::move(stage));
 }
@@ -83,9 +77,8 @@ Operand Builder::reduce(const Reducer& reducer, Shape shape, Shape over,
 
 std::vector<Operand> Builder::reduce_all(const Reducer& reducer, Shape shape, Shape over,
                                          const Elements& elements, const Results& results) {
-  const auto rank = static_cast<int64_t>(shape.size());
-  const Axes out = axes_from(0, rank);
-  const Axes in = axes_from(rank, static_cast<int64_t>(over.size()));
+  const Axes out = axes_from(0, shape.size());
+  const Axes in = axes_from(shape.size(), over.size());
   std::vector<Expr> reduced;
   for (size_t i = 0; i < reducer.size(); ++i) {
     reduced.push_back(Expr::arg(static_cast<int64_t>(i), reducer.identity[i].dtype()));

@@ -71,7 +71,4 @@ class Builder {
   Workload workload_;
 };
 
-// Axis expressions `first`, `first + 1`, ...
-Axes axes_from(int64_t first, int64_t count);
-
 }  // namespace aoe

@@ -92,8 +92,12 @@ Expr Expr::integer(DType dtype, int64_t value) {
   return Expr(std::move(node));
 }
 
-Expr Expr::axis(int64_t which) {
-  return Expr(Node{.op = ExprOp::axis, .dtype = DType::i64, .operands = {}, .id = which});
+Expr Expr::position(int64_t value) { return integer(DType::i64, value); }
+
+std::vector<Expr> axes_from(size_t first, size_t count) {
+  std::vector<Expr> axes;
+  for (size_t i = 0; i < count; ++i) axes.push_back(Expr::axis(first + i));
+  return axes;
 }
 
 Expr Expr::arg(int64_t which, DType dtype) {

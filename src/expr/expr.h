@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -94,7 +95,11 @@ class Expr {
 
   static Expr constant(DType dtype, double value);
   static Expr integer(DType dtype, int64_t value);
-  static Expr axis(int64_t which);
+  template <std::integral T>
+  static Expr axis(T which) {
+    return Expr({ExprOp::axis, DType::i64, {}, static_cast<int64_t>(which)});
+  }
+  static Expr position(int64_t value);  // a number in an index
   static Expr arg(int64_t which, DType dtype);
   // With an `outside`, an index beyond the tensor gives that value; without, it must be in bounds.
   static Expr load(int64_t tensor, DType dtype, std::vector<Expr> index, Expr outside = {});
@@ -108,10 +113,16 @@ class Expr {
 
   bool is_constant() const { return node_->op == ExprOp::constant; }
   bool is_integer(int64_t value) const { return is_constant() && node_->id == value; }
+  bool is_axis(size_t which) const {
+    return node_->op == ExprOp::axis && node_->id == static_cast<int64_t>(which);
+  }
 
  private:
   std::shared_ptr<const Node> node_;
 };
+
+// Axis expressions `first`, `first + 1`, ...
+std::vector<Expr> axes_from(size_t first, size_t count);
 
 // Building blocks fold constants and drop x + 0 and x * 1 on integers, so that an index reads as a
 // person would write it.

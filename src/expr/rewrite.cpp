@@ -1,5 +1,6 @@
 #include "expr/rewrite.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -93,6 +94,13 @@ Expr with_axes(const Expr& expr, const std::vector<Expr>& axes) {
   });
 }
 
+std::vector<Expr> moved_axes(size_t count, size_t axis, const Expr& position, int shift) {
+  std::vector<Expr> axes = axes_from(0, count);
+  axes[axis] = position;
+  for (size_t i = axis + 1; i < count; ++i) axes[i] = Expr::axis(static_cast<int64_t>(i) + shift);
+  return axes;
+}
+
 Expr decided(const Expr& expr, const Shape& extents) {
   return rewrite(expr, [&](const Expr& e) -> Expr {
     if (e->op != ExprOp::select) return {};
@@ -117,6 +125,21 @@ bool any_node(const Expr& expr, const std::function<bool(const Expr&)>& holds) {
   bool found = false;
   for_each_node(expr, [&](const Expr& e) { found = found || holds(e); });
   return found;
+}
+
+void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& visit) {
+  const auto look = [&](const Expr& e) {
+    if (e->op == ExprOp::load) visit(e);
+  };
+  for (const Expr& expr : stage.elements) for_each_node(expr, look);
+  for (const Expr& expr : stage.results) for_each_node(expr, look);
+}
+
+bool is_lookup(const Expr& load) {
+  const std::vector<Expr> index = index_of(load);
+  return std::any_of(index.begin(), index.end(), [](const Expr& position) {
+    return any_node(position, [](const Expr& e) { return e->op == ExprOp::load; });
+  });
 }
 
 bool depends_on_axis(const Expr& expr, int64_t axis) {

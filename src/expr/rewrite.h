@@ -2,8 +2,7 @@
 
 #include <functional>
 
-#include "base/shape.h"
-#include "expr/expr.h"
+#include "expr/workload.h"
 
 namespace aoe {
 
@@ -14,6 +13,9 @@ Expr rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& replace);
 
 // Axis i becomes `axes[i]`.
 Expr with_axes(const Expr& expr, const std::vector<Expr>& axes);
+
+// Axes of which one becomes `position`, and those behind it move by `shift`.
+std::vector<Expr> moved_axes(size_t count, size_t axis, const Expr& position, int shift);
 
 // Selects whose condition the axes' extents decide are decided.
 Expr decided(const Expr& expr, const Shape& extents);
@@ -27,11 +29,25 @@ bool any_node(const Expr& expr, const std::function<bool(const Expr&)>& holds);
 // Whether the value changes with this axis.
 bool depends_on_axis(const Expr& expr, int64_t axis);
 
+// Calls `visit` for the loads of each of a stage's expressions, also those in indexes.
+void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& visit);
+
 inline bool has_outside(const Expr& load) {
   return load->operands.size() > static_cast<size_t>(load->rank);
 }
 inline std::vector<Expr> index_of(const Expr& load) {
   return {load->operands.begin(), load->operands.begin() + load->rank};
+}
+inline Expr outside_of(const Expr& load) {
+  return has_outside(load) ? load->operands.back() : Expr{};
+}
+
+// Whether a load is indexed by what another one loads.
+bool is_lookup(const Expr& load);
+
+// Whether an index is an axis, or 0 if that has one position only.
+inline bool follows_axis(const Expr& index, size_t axis, int64_t extent) {
+  return index.is_axis(axis) || (extent == 1 && index.is_integer(0));
 }
 
 }  // namespace aoe

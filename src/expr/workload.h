@@ -68,6 +68,7 @@ struct Workload {
 
   // The value that holds the elements of `value`.
   int storage(int value) const;
+  const TensorType& type_of(int64_t value) const { return values[static_cast<size_t>(value)].type; }
 };
 
 // Its name, and what the name does not say.

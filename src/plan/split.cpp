@@ -75,12 +75,8 @@ Expr by_blocks(const Expr& expr, const Shape& extents, int64_t block) {
 
 // The loops of a stage with one of them as two; what it makes is left to the caller.
 void split_loop(Stage& stage, size_t axis, int64_t block) {
-  const size_t rank = stage.extents().size();
-  std::vector<Expr> to;
-  for (size_t i = 0; i < rank; ++i) {
-    to.push_back(Expr::axis(static_cast<int64_t>(i <= axis ? i : i + 1)));
-  }
-  to[axis] = to[axis] * block + Expr::axis(static_cast<int64_t>(axis + 1));
+  const std::vector<Expr> to =
+      moved_axes(stage.extents().size(), axis, Expr::axis(axis) * block + Expr::axis(axis + 1), 1);
   const size_t out = stage.axes.size();
   if (axis < out) stage.axes = split(stage.axes, axis, block);
   else stage.reduce_axes = split(stage.reduce_axes, axis - out, block);
@@ -92,11 +88,9 @@ void split_loop(Stage& stage, size_t axis, int64_t block) {
 
 std::vector<Expr> loads_of(const Stage& stage, int value) {
   std::vector<Expr> loads;
-  const auto look = [&](const Expr& e) {
-    if (e->op == ExprOp::load && e->id == value) loads.push_back(e);
-  };
-  for (const Expr& expr : stage.elements) for_each_node(expr, look);
-  for (const Expr& expr : stage.results) for_each_node(expr, look);
+  for_each_load(stage, [&](const Expr& load) {
+    if (load->id == value) loads.push_back(load);
+  });
   return loads;
 }
 

@@ -39,11 +39,7 @@ void drop_unused_stages(Workload& workload) {
                      [&](int output) { return used[static_cast<size_t>(output)]; })) {
       continue;
     }
-    const auto look = [&](const Expr& e) {
-      if (e->op == ExprOp::load) use(e->id);
-    };
-    for (const Expr& expr : stage.elements) for_each_node(expr, look);
-    for (const Expr& expr : stage.results) for_each_node(expr, look);
+    for_each_load(stage, [&](const Expr& load) { use(load->id); });
     left.push_back(std::move(stage));
   }
   std::reverse(left.begin(), left.end());
@@ -90,11 +86,7 @@ void drop_unused_values(Workload& workload) {
   for (const int output : workload.outputs) use(output);
   for (const Stage& stage : workload.stages) {
     for (const int output : stage.outputs) use(output);
-    const auto look = [&](const Expr& e) {
-      if (e->op == ExprOp::load) use(e->id);
-    };
-    for (const Expr& expr : stage.elements) for_each_node(expr, look);
-    for (const Expr& expr : stage.results) for_each_node(expr, look);
+    for_each_load(stage, [&](const Expr& load) { use(load->id); });
   }
   std::vector<int> to(workload.values.size(), -1);
   std::vector<Workload::Value> left;

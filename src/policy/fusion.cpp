@@ -1,82 +1,54 @@
 #include "policy/fusion.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
 
 #include "expr/rewrite.h"
 
 namespace aoe {
-
-void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& visit) {
-  const auto look = [&](const Expr& e) {
-    if (e->op == ExprOp::load) visit(e);
-  };
-  for (const Expr& expr : stage.elements) for_each_node(expr, look);
-  for (const Expr& expr : stage.results) for_each_node(expr, look);
-}
-
 namespace {
 
 // A written-in expression may not grow beyond this.
 constexpr int64_t kLargestInlined = 64;
 
-struct Uses {
-  int stages = 0;           // that load it
-  int64_t most_points = 0;  // iterations of the busiest of them
-  bool through_view = false;
-  bool result = false;
-  bool with_outside = false;
-  bool looked_up = false;  // at positions that are themselves loaded, and checked against its shape
-};
-
-// The values that hold what a stage loads, in order.
-std::vector<int> loaded_by(const Workload& workload, const Stage& stage) {
-  std::vector<int> values;
+// The values that hold what a stage loads.
+std::set<int> loaded_by(const Workload& workload, const Stage& stage) {
+  std::set<int> values;
   for_each_load(stage, [&](const Expr& load) {
-    values.push_back(workload.storage(static_cast<int>(load->id)));
+    values.insert(workload.storage(static_cast<int>(load->id)));
   });
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
 
 // What each stage loads, so that not every stage is walked through for every value.
-using Loaded = std::vector<std::vector<int>>;
+using Loaded = std::vector<std::set<int>>;
 
-bool is_loaded(const std::vector<int>& loaded, int value) {
-  return std::binary_search(loaded.begin(), loaded.end(), value);
-}
-
-Uses uses_of(const Workload& workload, const Loaded& loaded, int value) {
-  Uses uses;
-  for (size_t s = 0; s < workload.stages.size(); ++s) {
-    if (!is_loaded(loaded[s], value)) continue;
-    const Stage& stage = workload.stages[s];
-    for_each_load(stage, [&](const Expr& load) {
-      if (workload.storage(static_cast<int>(load->id)) != value) return;
-      if (load->id != value) uses.through_view = true;
-      if (has_outside(load)) uses.with_outside = true;
-      for (const Expr& position : index_of(load)) {
-        uses.looked_up = uses.looked_up ||
-                         any_node(position, [](const Expr& e) { return e->op == ExprOp::load; });
-      }
-    });
-    ++uses.stages;
-    uses.most_points = std::max(uses.most_points, element_count(stage.extents()));
-  }
-  for (const int output : workload.outputs) {
-    uses.result = uses.result || workload.storage(output) == value;
-  }
-  return uses;
+// Whether the caller wants what a value holds.
+bool is_result(const Workload& workload, int value) {
+  return std::any_of(workload.outputs.begin(), workload.outputs.end(),
+                     [&](int output) { return workload.storage(output) == value; });
 }
 
 bool can_inline(const Workload& workload, const Loaded& loaded, const Stage& stage) {
   if (stage.reducer || stage.results.size() != 1) return false;
-  const Uses uses = uses_of(workload, loaded, stage.outputs[0]);
-  if (uses.result || uses.through_view || uses.with_outside || uses.looked_up || uses.stages == 0)
-    return false;
+  const int value = stage.outputs[0];
+  if (is_result(workload, value)) return false;
+  int users = 0;            // stages that load it
+  int64_t most_points = 0;  // iterations of the busiest of them
+  bool in_memory = false;   // something can only be loaded
+  for (size_t s = 0; s < workload.stages.size(); ++s) {
+    if (!loaded[s].contains(value)) continue;
+    for_each_load(workload.stages[s], [&](const Expr& load) {
+      if (workload.storage(static_cast<int>(load->id)) != value) return;
+      // Through a view, beyond the edges, or at positions that are loaded themselves, and checked
+      // against its shape.
+      in_memory = in_memory || load->id != value || has_outside(load) || is_lookup(load);
+    });
+    ++users;
+    most_points = std::max(most_points, element_count(workload.stages[s].extents()));
+  }
+  if (in_memory || users == 0) return false;
   int64_t costly = 0;
   int64_t nodes = 0;
   for_each_node(stage.results[0], [&](const Expr& e) {
@@ -84,46 +56,18 @@ bool can_inline(const Workload& workload, const Loaded& loaded, const Stage& sta
     costly += cost_of(e->op) >= OpCost::division ? 1 : 0;
   });
   if (nodes > kLargestInlined) return false;
-  const bool repeats = uses.stages > 1 || uses.most_points > element_count(stage.axes);
-  return !repeats || (costly == 0 && nodes <= 8 && uses.stages <= 2 &&
-                      uses.most_points <= element_count(stage.axes));
+  if (most_points > element_count(stage.axes)) return false;
+  return users == 1 || (users == 2 && costly == 0 && nodes <= 8);
 }
 
 Expr with_inlined(const Expr& expr, int value, const Expr& body) {
   return rewrite(expr, [&](const Expr& e) -> Expr {
     if (e->op != ExprOp::load || e->id != value) return {};
-    std::vector<Expr> index;
-    for (const Expr& position : index_of(e)) index.push_back(with_inlined(position, value, body));
+    std::vector<Expr> index = index_of(e);
+    for (Expr& position : index) position = with_inlined(position, value, body);
     return with_axes(body, index);
   });
 }
-
-}  // namespace
-
-bool meets_at_same_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
-                         const Shape& shared, size_t outer) {
-  if (stage.axes.size() < outer) return false;
-  for (size_t i = 0; i < outer; ++i) {
-    if (stage.axes[i] != shared[i]) return false;
-  }
-  bool aligned = true;
-  for_each_load(stage, [&](const Expr& load) {
-    const auto value = static_cast<int>(load->id);
-    if (!made.contains(workload.storage(value))) return;
-    const Shape& shape = workload.values[static_cast<size_t>(value)].type.shape;
-    const Shape& whole = workload.values[static_cast<size_t>(workload.storage(value))].type.shape;
-    aligned = aligned && shape.size() >= outer && whole.size() >= outer;
-    for (size_t i = 0; aligned && i < outer; ++i) {
-      const Expr& index = load->operands[i];
-      const bool same = index->op == ExprOp::axis && index->id == static_cast<int64_t>(i);
-      aligned = shape[i] == shared[i] && whole[i] == shared[i] &&
-                (same || (shared[i] == 1 && index.is_integer(0)));
-    }
-  });
-  return aligned;
-}
-
-namespace {
 
 // Whether a stage goes across memory in a row: neighbours lie along an axis that would be shared.
 bool goes_across(const Stage& stage, size_t outer) {
@@ -150,24 +94,39 @@ bool goes_across(const Stage& stage, size_t outer) {
 // How many axes to share, at most `limit`: all but what a row needs to be worth a vector.
 size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, size_t limit) {
   constexpr int64_t kShortRow = 16;
-  const auto longest_row = [&](size_t outer) {
+  const auto are_worth = [&](size_t outer) {
     int64_t longest = 1;
     for (const size_t s : stages) {
-      const Shape all = workload.stages[s].extents();
-      longest =
-          std::max(longest, element_count({all.begin() + static_cast<int64_t>(outer), all.end()}));
+      const Stage& stage = workload.stages[s];
+      if (goes_across(stage, outer)) return false;
+      longest = std::max(longest, element_count(tail(stage.extents(), outer)));
     }
-    return longest;
+    return longest >= kShortRow;
   };
-  const auto across = [&](size_t outer) {
-    return std::any_of(stages.begin(), stages.end(),
-                       [&](size_t s) { return goes_across(workload.stages[s], outer); });
-  };
-  while (limit > 0 && (longest_row(limit) < kShortRow || across(limit))) --limit;
+  while (limit > 0 && !are_worth(limit)) --limit;
   return limit;
 }
 
 }  // namespace
+
+bool meets_at_same_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
+                         const Shape& shared, size_t outer) {
+  const auto is_shared = [&](const Shape& shape) {
+    return shape.size() >= outer &&
+           std::equal(shape.begin(), shape.begin() + static_cast<int64_t>(outer), shared.begin());
+  };
+  bool aligned = is_shared(stage.axes);
+  for_each_load(stage, [&](const Expr& load) {
+    const auto value = static_cast<int>(load->id);
+    if (!made.contains(workload.storage(value))) return;
+    aligned = aligned && is_shared(workload.type_of(value).shape) &&
+              is_shared(workload.type_of(workload.storage(value)).shape);
+    for (size_t i = 0; aligned && i < outer; ++i) {
+      aligned = follows_axis(load->operands[i], i, shared[i]);
+    }
+  });
+  return aligned;
+}
 
 Workload inlined(const Workload& workload, const std::vector<bool>& may,
                  std::vector<size_t>& left) {
@@ -187,7 +146,7 @@ Workload inlined(const Workload& workload, const std::vector<bool>& may,
     left.erase(left.begin() + static_cast<int64_t>(s));
     loaded.erase(loaded.begin() + static_cast<int64_t>(s));
     for (size_t i = 0; i < result.stages.size(); ++i) {
-      if (!is_loaded(loaded[i], value)) continue;
+      if (!loaded[i].contains(value)) continue;
       Stage& stage = result.stages[i];
       for (Expr& expr : stage.elements) expr = with_inlined(expr, value, body);
       for (Expr& expr : stage.results) expr = with_inlined(expr, value, body);
@@ -200,9 +159,6 @@ Workload inlined(const Workload& workload, const std::vector<bool>& may,
 std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& alone,
                              const std::vector<int>& loop_of, const std::vector<StripLoop>& loops) {
   std::vector<Group> groups;
-  const auto strip_axes = [&](size_t s) {
-    return loop_of[s] < 0 ? 0 : loops[static_cast<size_t>(loop_of[s])].axes;
-  };
   std::set<int> made;
   bool closed = true;
   for (size_t s = 0; s < workload.stages.size(); ++s) {
@@ -222,7 +178,8 @@ std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& 
         continue;
       }
     }
-    groups.push_back({{s}, stage.axes.size(), strip_axes(s)});
+    const size_t strip_axes = loop_of[s] < 0 ? 0 : loops[static_cast<size_t>(loop_of[s])].axes;
+    groups.push_back({{s}, stage.axes.size(), strip_axes});
     made = {stage.outputs.begin(), stage.outputs.end()};
     closed = alone[s];
   }
@@ -235,9 +192,7 @@ std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& 
 
 bool is_internal(const Workload& workload, const Group& group, int value) {
   const int storage = workload.storage(value);
-  for (const int output : workload.outputs) {
-    if (workload.storage(output) == storage) return false;
-  }
+  if (is_result(workload, storage)) return false;
   const bool made_here = std::any_of(group.stages.begin(), group.stages.end(), [&](size_t s) {
     const std::vector<int>& made = workload.stages[s].outputs;
     return std::find(made.begin(), made.end(), storage) != made.end();
@@ -246,11 +201,7 @@ bool is_internal(const Workload& workload, const Group& group, int value) {
   for (size_t s = 0; s < workload.stages.size(); ++s) {
     // They are in order.
     if (std::binary_search(group.stages.begin(), group.stages.end(), s)) continue;
-    bool used = false;
-    for_each_load(workload.stages[s], [&](const Expr& load) {
-      used = used || workload.storage(static_cast<int>(load->id)) == storage;
-    });
-    if (used) return false;
+    if (loaded_by(workload, workload.stages[s]).contains(storage)) return false;
   }
   return true;
 }

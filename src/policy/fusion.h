@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include <functional>
 #include <set>
 
 #include "expr/workload.h"
@@ -27,8 +26,6 @@ Workload inlined(const Workload& workload, const std::vector<bool>& may, std::ve
 // that are computed by strips share at least the axes of their loop, and share with no others.
 std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& alone,
                              const std::vector<int>& loop_of, const std::vector<StripLoop>& loops);
-
-void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& visit);
 
 // Whether the stage meets what the others have made at the same outer point, `outer` axes deep.
 bool meets_at_same_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
