@@ -12,8 +12,6 @@
 namespace aoe {
 namespace {
 
-Expr axis(size_t which) { return Expr::axis(static_cast<int64_t>(which)); }
-
 // What a stage makes for a strip: positions stride * strip + low + 0 ... count - 1 of its axis.
 struct Range {
   int64_t stride = 0, low = 0, count = 0;
@@ -45,42 +43,31 @@ class StripRewrite {
   }
 
  private:
-  const Shape& shape_of(int64_t value) const {
-    return from_.values[static_cast<size_t>(value)].type.shape;
-  }
-
   bool is_used_elsewhere() const {
     const auto is_made = [&](int value) { return made_.contains(from_.storage(value)); };
     if (std::any_of(from_.outputs.begin(), from_.outputs.end(), is_made)) return true;
+    bool used = false;
     for (size_t s = 0; s < from_.stages.size(); ++s) {
-      bool used = false;
+      const bool inside = s > strips_.first && s <= strips_.last;
       for_each_load(from_.stages[s], [&](const Expr& load) {
         const auto value = static_cast<int>(load->id);
-        const bool inside = s > strips_.first && s <= strips_.last;
         used = used || (is_made(value) && (!inside || !made_.contains(value)));
       });
-      if (used) return true;
     }
-    return false;
+    return used;
   }
 
-  // What a load reads of the dimension along which strips go: its position without the strip.
-  struct Position {
-    int64_t factor;  // of the reading stage's own position
-    Interval rest;
-  };
-  std::optional<Position> position_of(const Stage& stage, const Expr& load) const {
+  // What a load reads of the dimension along which strips go, by a stage that makes a range of it.
+  std::optional<Range> read_range(const Stage& stage, const Range& own, const Expr& load) const {
     const Shape extents = stage.extents();
-    if (static_cast<size_t>(load->rank) <= at_) return std::nullopt;
-    for (size_t d = 0; d < static_cast<size_t>(load->rank); ++d) {
+    const Shape& shape = from_.type_of(load->id).shape;
+    if (shape.size() <= at_) return std::nullopt;
+    for (size_t d = 0; d < shape.size(); ++d) {
       const Expr& index = load->operands[d];
-      if (d < at_) {
-        const bool same = index->op == ExprOp::axis && index->id == static_cast<int64_t>(d);
-        const bool single = extents[d] == 1 && index.is_integer(0);
-        if (!(same || single) || shape_of(load->id)[d] != extents[d]) return std::nullopt;
-      } else if (d > at_ && depends_on_axis(index, static_cast<int64_t>(at_))) {
+      const bool before = d < at_;
+      if (before && (!follows_axis(index, d, extents[d]) || shape[d] != extents[d]))
         return std::nullopt;
-      }
+      if (d > at_ && depends_on_axis(index, static_cast<int64_t>(at_))) return std::nullopt;
     }
     const auto form = affine_of(load->operands[at_], extents.size());
     if (!form || form->coefficients[at_] < 1) return std::nullopt;
@@ -88,37 +75,32 @@ class StripRewrite {
     for (size_t i = 0; i < at_; ++i) {
       if (form->coefficients[i] != 0 && extents[i] != 1) return std::nullopt;
     }
-    Interval rest{form->constant, form->constant};
+    const int64_t factor = form->coefficients[at_];
+    int64_t low = factor * own.low + form->constant;
+    int64_t high = factor * own.high() + form->constant;
     for (size_t i = at_ + 1; i < extents.size(); ++i) {
       const int64_t reach = form->coefficients[i] * (extents[i] - 1);
-      (reach < 0 ? rest.low : rest.high) += reach;
+      (reach < 0 ? low : high) += reach;
     }
-    return Position{form->coefficients[at_], rest};
+    return Range{factor * own.stride, low, high - low + 1};
   }
 
   bool note_loads(size_t s) {
     const Stage& stage = from_.stages[s];
-    const Range& own = ranges_[s];
     if (at_ >= stage.axes.size()) return false;
     bool fits = true;
     for_each_load(stage, [&](const Expr& load) {
       const auto maker = made_.find(static_cast<int>(load->id));
       if (!fits || maker == made_.end()) return;
-      const auto position = position_of(stage, load);
-      fits = position.has_value();
+      const auto read = read_range(stage, ranges_[s], load);
+      fits = read.has_value();
       if (!fits) return;
       Range& range = ranges_[maker->second];
-      const int64_t stride = position->factor * own.stride;
-      const int64_t low = position->factor * own.low + position->rest.low;
-      const int64_t high = position->factor * own.high() + position->rest.high;
-      if (range.count > 0) {
-        fits = range.stride == stride;
-        const int64_t end = std::max(range.high(), high);
-        range.low = std::min(range.low, low);
-        range.count = end - range.low + 1;
-      } else {
-        range = {stride, low, high - low + 1};
-      }
+      if (range.count == 0) range = *read;
+      fits = range.stride == read->stride;
+      const int64_t high = std::max(range.high(), read->high());
+      range.low = std::min(range.low, read->low);
+      range.count = high - range.low + 1;
       if (!has_outside(load)) return;
       const Expr& outside = load->operands.back();
       Expr& known = outside_[static_cast<int>(load->id)];
@@ -129,20 +111,13 @@ class StripRewrite {
     return fits;
   }
 
-  bool leaves(size_t s) const {
-    const Range& range = ranges_[s];
-    return range.low < 0 || range.stride * (count_ - 1) + range.high() >= from_.stages[s].axes[at_];
-  }
-
   void rewrite_stage(size_t s) {
     const Range& range = ranges_[s];
     Stage& stage = to_.stages[s];
-    const Expr position = axis(at_) * range.stride + axis(at_ + 1) + range.low;
-    std::vector<Expr> axes;
-    for (size_t i = 0; i < stage.extents().size(); ++i) {
-      axes.push_back(i == at_ ? position : axis(i < at_ ? i : i + 1));
-    }
+    const Expr position = Expr::axis(at_) * range.stride + Expr::axis(at_ + 1) + range.low;
+    const std::vector<Expr> axes = moved_axes(stage.extents().size(), at_, position, 1);
     const int64_t extent = stage.axes[at_];
+    const bool leaves = range.low < 0 || range.stride * (count_ - 1) + range.high() >= extent;
     const auto split = [&](Shape& shape) {
       shape[at_] = range.count;
       shape.insert(shape.begin() + static_cast<int64_t>(at_), count_);
@@ -153,10 +128,10 @@ class StripRewrite {
     for (size_t i = 0; i < stage.results.size(); ++i) {
       Expr& expr = stage.results[i];
       expr = moved(expr, axes, s, extents);
-      if (s == strips_.last || !leaves(s)) continue;
+      if (s == strips_.last || !leaves) continue;
       // Who reads beyond the edge without a word of what is there does not use what it makes of it.
       const auto outside = outside_.find(stage.outputs[i]);
-      const Expr inside = le(Expr::integer(DType::i64, 0), position) & lt(position, extent);
+      const Expr inside = le(Expr::position(0), position) & lt(position, extent);
       expr = select(inside, expr,
                     outside != outside_.end() ? outside->second : Expr::constant(expr.dtype(), 0));
     }
@@ -186,8 +161,8 @@ class StripRewrite {
       for (size_t d = 0; d < static_cast<size_t>(e->rank); ++d) {
         if (maker != made_.end() && d == at_) {
           std::vector<Expr> in_strip = axes;
-          in_strip[at_] = axis(at_ + 1) + ranges_[s].low;
-          index.push_back(axis(at_));
+          in_strip[at_] = Expr::axis(at_ + 1) + ranges_[s].low;
+          index.push_back(Expr::axis(at_));
           index.push_back(with_axes(e->operands[d], in_strip) - ranges_[maker->second].low);
         } else {
           index.push_back(moved(e->operands[d], axes, s, extents));
@@ -204,7 +179,7 @@ class StripRewrite {
   }
 
   bool leaves_tensor(int64_t value, const std::vector<Expr>& index, const Shape& extents) const {
-    const Shape& shape = shape_of(value);
+    const Shape& shape = from_.type_of(value).shape;
     for (size_t d = 0; d < shape.size(); ++d) {
       const auto range = interval_of(index[d], extents);
       if (range && !range->within({0, shape[d] - 1})) return true;
@@ -248,27 +223,21 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
       if (given[s] < strips[l].first || given[s] > strips[l].last) continue;
       const Shape& axes = workload.stages[s].axes;
       if (axes.size() <= at) continue;
-      const Shape leading(axes.begin(), axes.begin() + static_cast<int64_t>(at) + 1);
+      const Shape leading = head(axes, at + 1);
       if (shared.empty()) shared = leading;
       if (leading == shared) inside.insert(s);
     }
     // What is not met strip by strip by those inside is made before them.
-    const auto reads_across = [&](size_t s, const std::set<int>& made) {
-      return !meets_at_same_point(workload, workload.stages[s], made, shared, at + 1);
+    const auto is_read_across = [&](size_t maker) {
+      const std::vector<int>& outputs = workload.stages[maker].outputs;
+      const std::set<int> made(outputs.begin(), outputs.end());
+      return std::any_of(inside.begin(), inside.end(), [&](size_t s) {
+        return s != maker &&
+               !meets_at_same_point(workload, workload.stages[s], made, shared, at + 1);
+      });
     };
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const size_t maker : inside) {
-        const std::vector<int>& made = workload.stages[maker].outputs;
-        const bool across = std::any_of(inside.begin(), inside.end(), [&](size_t s) {
-          return s != maker && reads_across(s, {made.begin(), made.end()});
-        });
-        if (!across) continue;
-        inside.erase(maker);
-        changed = true;
-        break;
-      }
-    }
+    const auto next = [&] { return std::find_if(inside.begin(), inside.end(), is_read_across); };
+    for (auto maker = next(); maker != inside.end(); maker = next()) inside.erase(maker);
     // Others may read what the last one makes, and nothing before.
     std::set<int> between;
     for (const size_t s : inside) {
@@ -285,10 +254,10 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
         between.erase(value);
       });
     }
+    const auto leading = static_cast<size_t>(
+        std::count_if(shared.begin(), shared.end(), [](int64_t extent) { return extent != 1; }));
     for (const size_t s : inside) {
       const auto c = contraction_of(workload.stages[s]);
-      size_t leading = 0;
-      for (size_t i = 0; i <= at; ++i) leading += shared[i] != 1 ? 1 : 0;
       if (c && leading > c->outer.size() + c->rows.size()) fits = false;
     }
     if (!fits) continue;
