@@ -1,6 +1,6 @@
 #include "policy/policy_text.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <limits>
@@ -15,40 +15,40 @@ namespace {
 constexpr size_t kLongestText = 1 << 20;
 
 std::string loop_text(const LoopPolicy& policy, const Loop& loop) {
-  std::string text;
-  const auto word = [&](const std::string& more) { text += (text.empty() ? "" : " ") + more; };
   const auto named = [&](int axis) { return axis_name(axis, loop.out_rank); };
+  std::vector<std::string> words;
   if (policy.vector_axis >= 0) {
-    word(fmt::format("{}:{}", named(policy.vector_axis), policy.lanes));
-    if (policy.unroll > 1) text += fmt::format("x{}", policy.unroll);
+    words.push_back(fmt::format("{}:{}", named(policy.vector_axis), policy.lanes));
+    if (policy.unroll > 1) words.back() += fmt::format("x{}", policy.unroll);
   }
-  if (policy.block_axis >= 0) word(fmt::format("{}/{}", named(policy.block_axis), policy.block));
-  if (policy.streaming) word("stream");
-  return "[" + text + "]";
+  if (policy.block_axis >= 0) {
+    words.push_back(fmt::format("{}/{}", named(policy.block_axis), policy.block));
+  }
+  if (policy.streaming) words.emplace_back("stream");
+  return fmt::format(" [{}]", fmt::join(words, " "));
 }
 
 std::string item_text(const ItemPolicy& item, const Item& scheduled, const Schedule& schedule) {
-  if (const auto* p = std::get_if<ProductPolicy>(&item)) {
-    std::string text =
-        fmt::format("product tile={}x{}x{} block={}x{} first={}{}{}", p->rows, p->vectors, p->lanes,
-                    p->depth, p->columns, p->columns_first ? "columns" : "rows",
-                    p->prefetch ? " prefetch" : "", p->streaming ? " stream" : "");
-    if (p->share != Share::automatic) text += fmt::format(" share={}", name(p->share));
-    if (p->strip > 0) text += fmt::format(" strip={}", p->strip);
-    if (p->packing.loops.empty()) return text;
-    const Nest packed = *packing_nest(schedule, std::get<ProductItem>(scheduled));
-    text += " pack";
-    for (size_t i = 0; i < packed.loops.size(); ++i) {
-      text += " " + loop_text(p->packing.loops[i], packed.loops[i]);
+  std::string text;
+  const auto add_loops = [&](const NestPolicy& policy, const Nest& nest) {
+    for (size_t i = 0; i < policy.loops.size(); ++i) {
+      text += loop_text(policy.loops[i], nest.loops[i]);
     }
+  };
+  if (const auto* loops = std::get_if<NestPolicy>(&item)) {
+    text = fmt::format("loops outer={}", loops->outer);
+    add_loops(*loops, std::get<Nest>(scheduled));
     return text;
   }
-  const auto& policy = std::get<NestPolicy>(item);
-  const auto& nest = std::get<Nest>(scheduled);
-  std::string text = fmt::format("loops outer={}", policy.outer);
-  for (size_t i = 0; i < policy.loops.size(); ++i) {
-    text += " " + loop_text(policy.loops[i], nest.loops[i]);
-  }
+  const auto& p = std::get<ProductPolicy>(item);
+  text = fmt::format("product tile={}x{}x{} block={}x{} first={}{}{}", p.rows, p.vectors, p.lanes,
+                     p.depth, p.columns, p.columns_first ? "columns" : "rows",
+                     p.prefetch ? " prefetch" : "", p.streaming ? " stream" : "");
+  if (p.share != Share::automatic) text += fmt::format(" share={}", name(p.share));
+  if (p.strip > 0) text += fmt::format(" strip={}", p.strip);
+  if (p.packing.loops.empty()) return text;
+  text += " pack";
+  add_loops(p.packing, *packing_nest(schedule, std::get<ProductItem>(scheduled)));
   return text;
 }
 
@@ -66,19 +66,18 @@ class PolicyParser {
   Policy parse(const Device* device) {
     while (!at_end()) {
       if (take('\n') || take(';')) continue;
-      const std::string_view word = name("'threads', 'stage', 'strips', 'loops' or 'product'");
+      constexpr std::string_view kWords = "'threads', 'stage', 'strips', 'loops' or 'product'";
+      const std::string_view word = name(kWords);
       if (word == "threads") policy_.threads = number();
       else if (word == "stage") stage();
       else if (word == "strips") strips();
       else if (word == "loops") loops();
       else if (word == "product") product();
-      else fail_at_word("'threads', 'stage', 'strips', 'loops' or 'product' is expected", word);
-      end_of_line();
+      else fail_at_word(fmt::format("{} is expected", kWords), word);
+      if (!at_line_end()) fail_expected("the end of the line is");
     }
     if (device != nullptr && policy_.items.empty()) {
-      const int threads = policy_.threads;
-      policy_ = default_policy(schedule(), policy_.structure, *device);
-      policy_.threads = threads;
+      policy_.items = default_policy(schedule(), policy_.structure, *device).items;
     }
     if (policy_.items.size() != schedule().items.size()) {
       fail("{}: {} more 'loops' or 'product' expected, one for each item of the workload", place(),
@@ -156,16 +155,8 @@ class PolicyParser {
            policy_.items.size() + 1);
     }
     ProductPolicy p;
-    field("tile");
-    p.rows = number();
-    times();
-    p.vectors = number();
-    times();
-    p.lanes = number();
-    field("block");
-    p.depth = number();
-    times();
-    p.columns = number();
+    sizes("tile", p.rows, p.vectors, p.lanes);
+    sizes("block", p.depth, p.columns);
     field("first");
     const std::string_view first = name("'rows' or 'columns'");
     if (first != "rows" && first != "columns")
@@ -208,8 +199,7 @@ class PolicyParser {
            policy_.items.size() + 1);
     }
     NestPolicy policy;
-    field("outer");
-    policy.outer = number();
+    sizes("outer", policy.outer);
     for (const Loop& loop : nest->loops) policy.loops.push_back(loop_policy(loop));
     policy_.items.emplace_back(std::move(policy));
   }
@@ -285,19 +275,18 @@ class PolicyParser {
     if (at_line_end()) return "the end of the line";
     return fmt::format("'{}'", rest_.substr(0, 1));
   }
-  void expect(char c, std::string_view what) {
-    if (!take(c)) fail("{}: {} expected, not {}", place(), what, found());
+  [[noreturn]] void fail_expected(std::string_view what) {
+    fail("{}: {} expected, not {}", place(), what, found());
   }
-  void times() { expect('x', "'x' and a number"); }
-  void end_of_line() {
-    if (!at_line_end()) fail("{}: the end of the line is expected, not {}", place(), found());
+  void expect(char c, std::string_view what) {
+    if (!take(c)) fail_expected(what);
   }
   // A name is letters, and for high axes digits behind them: "z12".
   std::string_view name(std::string_view what) {
     skip_spaces();
     size_t length = 0;
     while (length < rest_.size() && is_letter(rest_[length])) ++length;
-    if (length == 0) fail("{}: {} expected, not {}", place(), what, found());
+    if (length == 0) fail_expected(what);
     while (length < rest_.size() && is_digit(rest_[length])) ++length;
     word_place_ = place();
     const std::string_view word = rest_.substr(0, length);
@@ -313,6 +302,13 @@ class PolicyParser {
     equals(key);
   }
   void equals(std::string_view key) { expect('=', fmt::format("'=' behind '{}'", key)); }
+  // "tile=6x2x8".
+  template <typename T, typename... More>
+  void sizes(std::string_view key, T& first, More&... more) {
+    field(key);
+    first = number();
+    ((expect('x', "'x' and a number"), more = number()), ...);
+  }
   int number() {
     skip_spaces();
     int value = 0;
@@ -320,9 +316,7 @@ class PolicyParser {
     if (error == std::errc::result_out_of_range) {
       fail("{}: a number up to {} is expected", place(), std::numeric_limits<int>::max());
     }
-    if (error != std::errc() || value < 0) {
-      fail("{}: a number is expected, not {}", place(), found());
-    }
+    if (error != std::errc() || value < 0) fail_expected("a number is");
     advance(static_cast<size_t>(end - rest_.data()));
     return value;
   }
