@@ -20,36 +20,10 @@ std::optional<int64_t> start_of_run(const std::optional<Affine>& offset, const S
   return offset->constant;
 }
 
-// The offset of an index in a tensor of that shape. Nothing if it may leave the tensor.
-std::optional<Affine> offset_of(const std::vector<Expr>& index, const Shape& shape,
-                                const Shape& extents) {
-  Affine offset{0, std::vector<int64_t>(extents.size())};
-  const Shape strides = row_major_strides(shape);
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const auto position = affine_of(index[d], extents.size());
-    const auto range = interval_of(index[d], extents);
-    if (!position || !range || !range->within({0, shape[d] - 1})) return std::nullopt;
-    offset.constant += strides[d] * position->constant;
-    for (size_t axis = 0; axis < extents.size(); ++axis) {
-      offset.coefficients[axis] += strides[d] * position->coefficients[axis];
-    }
-  }
-  return offset;
-}
-
 // A loop over a stage's points, whose loads name the workload's values.
 Loop loop_of(const Stage& stage, size_t result, int value) {
-  Expr offset = Expr::integer(DType::i64, 0);
-  const Shape strides = row_major_strides(stage.axes);
-  for (size_t axis = 0; axis < strides.size(); ++axis) {
-    offset = offset + Expr::axis(static_cast<int64_t>(axis)) * strides[axis];
-  }
-  Loop loop;
-  loop.extents = stage.axes;
-  loop.out_rank = stage.axes.size();
-  loop.results = {stage.results[result]};
-  loop.stores = {{value, offset}};
-  return loop;
+  const Expr offset = offset_of(axes_from(0, stage.axes.size()), stage.axes);
+  return plain_loop(stage.axes, {stage.results[result]}, {{value, offset}});
 }
 
 }  // namespace
@@ -91,12 +65,13 @@ std::optional<std::vector<CopiedRun>> copied_runs(const Workload& workload, size
       if (load->op != ExprOp::load) return std::nullopt;
       const auto value = static_cast<int>(load->id);
       const auto input = input_of(value);
-      const auto from = start_of_run(
-          offset_of(index_of(load), buffers[static_cast<size_t>(value)].shape, part.extents),
-          part.extents);
+      const std::vector<Expr> index = index_of(load);
+      const Shape& shape = buffers[static_cast<size_t>(value)].shape;
+      const auto from =
+          start_of_run(affine_offset(index, shape, part.extents.size()), part.extents);
       const auto to =
           start_of_run(affine_of(part.stores[0].offset, part.extents.size()), part.extents);
-      if (!input || !from || !to) return std::nullopt;
+      if (!input || !from || !to || !stays_inside(index, shape, part.extents)) return std::nullopt;
       runs.push_back({*input, *from, *to, element_count(part.extents)});
     }
     return runs;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "device/dot.h"
 #include "expr/affine.h"
@@ -20,10 +19,11 @@ std::vector<bool> axes_in(const Expr& expr, size_t count) {
   return used;
 }
 
-int64_t product_of(const Shape& extents, const std::vector<size_t>& axes) {
-  int64_t product = 1;
-  for (const size_t axis : axes) product *= extents[axis];
-  return product;
+// How many output axes there are up to the last one of several positions.
+size_t axes_to_last(const Stage& stage) {
+  size_t count = stage.axes.size();
+  while (count > 0 && stage.axes[count - 1] == 1) --count;
+  return count;
 }
 
 std::vector<Level> levels_of(const Shape& extents, const std::vector<size_t>& axes,
@@ -58,50 +58,40 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
   if (element->op != ExprOp::mul || !sums) return std::nullopt;
   const Shape extents = stage.extents();
   if (element_count(extents) == 0) return std::nullopt;
-  Contraction c{.outer = {},
-                .rows = {},
-                .columns = {},
-                .depth = {},
-                .left = element->operands[0],
-                .right = element->operands[1]};
+  Contraction c;
+  c.left = element->operands[0];
+  c.right = element->operands[1];
   auto in_left = axes_in(c.left, extents.size());
   auto in_right = axes_in(c.right, extents.size());
+  const auto add = [&](size_t axis, std::vector<size_t>& axes, int64_t& count) {
+    if (extents[axis] != 1) axes.push_back(axis);
+    count *= extents[axis];
+  };
   for (size_t axis = stage.axes.size(); axis < extents.size(); ++axis) {
-    if (extents[axis] == 1) continue;
-    if (!in_left[axis] || !in_right[axis]) return std::nullopt;
-    c.depth.push_back(axis);
+    if (extents[axis] != 1 && !(in_left[axis] && in_right[axis])) return std::nullopt;
+    add(axis, c.depth, c.depth_count);
   }
 
   // The last output axis that is one belongs to the columns: turn the factors so that it does.
-  size_t last = stage.axes.size();
-  while (last > 0 && extents[last - 1] == 1) --last;
+  const size_t last = axes_to_last(stage);
   if (last == 0 || in_left[last - 1] == in_right[last - 1]) return std::nullopt;
   if (in_left[last - 1]) {
     std::swap(c.left, c.right);
     std::swap(in_left, in_right);
   }
-  size_t first_column = stage.axes.size();
-  while (first_column > 0) {
-    const size_t axis = first_column - 1;
-    if (extents[axis] != 1 && (in_left[axis] || !in_right[axis])) break;
-    --first_column;
-  }
-  size_t first_row = first_column;
-  while (first_row > 0) {
-    const size_t axis = first_row - 1;
-    if (extents[axis] != 1 && (in_right[axis] || !in_left[axis])) break;
-    --first_row;
-  }
+  // The first of the axes up to `end` that one side alone has.
+  const auto first_of = [&](const std::vector<bool>& side, const std::vector<bool>& other,
+                            size_t end) {
+    while (end > 0 && (extents[end - 1] == 1 || (side[end - 1] && !other[end - 1]))) --end;
+    return end;
+  };
+  const size_t first_column = first_of(in_right, in_left, last);
+  const size_t first_row = first_of(in_left, in_right, first_column);
   for (size_t axis = 0; axis < stage.axes.size(); ++axis) {
-    if (extents[axis] == 1) continue;
-    if (axis >= first_column) c.columns.push_back(axis);
-    else if (axis >= first_row) c.rows.push_back(axis);
-    else c.outer.push_back(axis);
+    if (axis >= first_column) add(axis, c.columns, c.column_count);
+    else if (axis >= first_row) add(axis, c.rows, c.row_count);
+    else add(axis, c.outer, c.outer_count);
   }
-  c.outer_count = product_of(extents, c.outer);
-  c.row_count = product_of(extents, c.rows);
-  c.column_count = product_of(extents, c.columns);
-  c.depth_count = product_of(extents, c.depth);
   return c;
 }
 
@@ -109,23 +99,14 @@ std::optional<Walk> walk_of(const Workload& workload, const Stage& stage,
                             const Contraction& contraction, const Expr& load) {
   if (load->op != ExprOp::load || has_outside(load)) return std::nullopt;
   const Shape extents = stage.extents();
-  const Shape& shape = workload.values[static_cast<size_t>(load->id)].type.shape;
-  const Shape strides = row_major_strides(shape);
+  const Shape& shape = workload.type_of(load->id).shape;
+  const auto offset = affine_offset(index_of(load), shape, extents.size());
+  if (!offset || !stays_inside(index_of(load), shape, extents)) return std::nullopt;
+  const std::vector<int64_t>& coefficients = offset->coefficients;
   Walk walk;
   walk.value = static_cast<int>(load->id);
-  std::vector<int64_t> coefficients(extents.size());
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const auto form = affine_of(load->operands[d], extents.size());
-    const auto range = interval_of(load->operands[d], extents);
-    if (!form || !range || !range->within({0, shape[d] - 1})) return std::nullopt;
-    walk.base += form->constant * strides[d];
-    for (size_t i = 0; i < extents.size(); ++i) {
-      coefficients[i] += form->coefficients[i] * strides[d];
-    }
-  }
-  for (const size_t axis : contraction.outer) {
-    walk.outer_strides.push_back(extents[axis] == 1 ? 0 : coefficients[axis]);
-  }
+  walk.base = offset->constant;
+  for (const size_t axis : contraction.outer) walk.outer_strides.push_back(coefficients[axis]);
   walk.rows = levels_of(extents, contraction.rows, coefficients);
   walk.columns = levels_of(extents, contraction.columns, coefficients);
   walk.depth = levels_of(extents, contraction.depth, coefficients);
@@ -138,20 +119,14 @@ std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& sta
   if (!walk || walk->rows.size() > 1 || walk->columns.size() > 1 || walk->depth.size() > 1) {
     return std::nullopt;
   }
-  return MatrixLoad{walk->value,
-                    walk->base,
-                    walk->outer_strides,
-                    stride_of(walk->rows),
-                    stride_of(walk->columns),
-                    stride_of(walk->depth)};
+  return MatrixLoad{*walk, stride_of(walk->rows), stride_of(walk->columns), stride_of(walk->depth)};
 }
 
 bool is_fixed(const Workload& workload, const Expr& expr) {
   return !any_node(expr, [&](const Expr& e) {
     if (e->op != ExprOp::load) return false;
-    const auto& value =
-        workload.values[static_cast<size_t>(workload.storage(static_cast<int>(e->id)))];
-    return !value.weight && value.constant.empty();
+    const auto storage = static_cast<size_t>(workload.storage(static_cast<int>(e->id)));
+    return !workload.values[storage].weight && workload.values[storage].constant.empty();
   });
 }
 
@@ -168,17 +143,6 @@ constexpr int64_t kDeepEnoughToReorder = 16;
 // Shorter pieces of the depth are not worth reading where they lie.
 constexpr int64_t kShortestPiece = 8;
 
-// Whether some load is indexed by what another one loads.
-bool has_loaded_index(const Expr& expr) {
-  return any_node(expr, [](const Expr& e) {
-    if (e->op != ExprOp::load) return false;
-    const std::vector<Expr> index = index_of(e);
-    return std::any_of(index.begin(), index.end(), [](const Expr& position) {
-      return any_node(position, [](const Expr& p) { return p->op == ExprOp::load; });
-    });
-  });
-}
-
 class Preparation {
  public:
   Preparation(const Workload& workload, const std::vector<bool>& may,
@@ -193,9 +157,7 @@ class Preparation {
       const Stage& stage = from_.stages[current_];
       if (as_they_are_[current_]) {
         add(stage, true);
-        continue;
-      }
-      if (!may_[current_] || (!add_contraction(stage) && !add_reordered(stage))) {
+      } else if (!may_[current_] || (!add_contraction(stage) && !add_reordered(stage))) {
         add(with_weights_along_vectors(stage), false);
       }
     }
@@ -213,23 +175,21 @@ class Preparation {
   // Vectors go along the last axis: weights that a reduction reads with steps along it are laid
   // out.
   Stage with_weights_along_vectors(Stage stage) {
-    const Shape extents = stage.extents();
-    size_t last = stage.axes.size();
-    while (last > 0 && extents[last - 1] == 1) --last;
+    const size_t last = axes_to_last(stage);
     if (!stage.reducer || last == 0) return stage;
     const size_t vector = last - 1;
-    std::vector<size_t> order;
-    for (size_t axis = 0; axis < extents.size(); ++axis) {
-      if (axis != vector) order.push_back(axis);
-    }
-    order.push_back(vector);
+    const Shape extents = stage.extents();
+    std::vector<size_t> order(extents.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::rotate(order.begin() + static_cast<int64_t>(vector),
+                order.begin() + static_cast<int64_t>(last), order.end());
     for (Expr& element : stage.elements) {
       element = rewrite(element, [&](const Expr& e) -> Expr {
         if (e->op != ExprOp::load || has_outside(e) || !is_fixed(result_.workload, e)) return {};
         const auto strides = strides_of(stage, e);
         if (!strides || (*strides)[vector] == 0 || (*strides)[vector] == 1) return {};
         // One side of a select may be loaded from less than the whole loop.
-        if (!stays_inside(stage, e)) return {};
+        if (!stays_inside(index_of(e), shape_of(e), extents)) return {};
         const Expr moved = laid_out(stage, e, order);
         result_.fixed.back() = true;
         return moved;
@@ -238,10 +198,27 @@ class Preparation {
     return stage;
   }
 
+  const Shape& shape_of(const Expr& load) const { return result_.workload.type_of(load->id).shape; }
+
   int add_value(DType dtype, Shape shape) {
     result_.workload.values.push_back(
         {.type = {dtype, std::move(shape)}, .view_of = -1, .constant = {}});
     return static_cast<int>(result_.workload.values.size()) - 1;
+  }
+
+  // A stage that only computes an expression over these axes.
+  void add(const Shape& axes, const Expr& expr, int output) {
+    Stage stage;
+    stage.axes = axes;
+    stage.results = {expr};
+    stage.outputs = {output};
+    add(std::move(stage), false);
+  }
+  // One that makes a value of its own; gives its load at an index.
+  Expr added(const Shape& axes, const Expr& expr, const std::vector<Expr>& index) {
+    const int value = add_value(expr.dtype(), axes);
+    add(axes, expr, value);
+    return Expr::load(value, expr.dtype(), index);
   }
 
   bool add_contraction(Stage stage) {
@@ -264,78 +241,61 @@ class Preparation {
 
     Expr left = c->left;
     Expr side = c->right;
-    if (!right_fixed && !right_direct && !packs_by_rows(w, stage, *c)) side = padded(stage, side);
-    const auto plain = matrix_load(w, stage, *c, left);
-    if (!left_fixed && !plain) {
-      const auto there = right_fixed ? in_pieces(stage, *c, left) : std::nullopt;
-      left = there ? *there : laid_out(stage, left, joined_axes(*c));
+    const bool right_there = right_fixed || right_direct;
+    if (!right_there && !packs_by_rows(w, stage, *c)) side = padded(stage, side);
+    if (!left_fixed && !matrix_load(w, stage, *c, left)) {
+      const auto there = right_fixed ? in_pieces(stage, *c) : std::nullopt;
+      left = there ? *there : laid_out(stage, left, joined(c->outer, c->rows, c->depth));
     }
-    if (!right_fixed && !right_direct && (c->columns.size() == 1 || has_loaded_index(side))) {
+    const bool looks_up =
+        any_node(side, [](const Expr& e) { return e->op == ExprOp::load && is_lookup(e); });
+    if (!right_there && (c->columns.size() == 1 || looks_up)) {
       // One axis of columns cannot be cut into blocks of whole rows, and what is looked up is
       // looked up once: all of it is laid out.
-      side = laid_out(stage, side, outer_depth_columns(*c));
+      side = laid_out(stage, side, joined(c->outer, c->depth, c->columns));
     }
     stage.elements[0] = left * side;
     add_with_results(std::move(stage));
     return true;
   }
 
-  bool stays_inside(const Stage& stage, const Expr& load) const {
-    const Shape& shape = result_.workload.values[static_cast<size_t>(load->id)].type.shape;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const auto range = interval_of(load->operands[d], stage.extents());
-      if (!range || !range->within({0, shape[d] - 1})) return false;
-    }
-    return true;
-  }
-
   // The strides of a load that may reach outside, by axis. Nothing if it has none.
   std::optional<std::vector<int64_t>> strides_of(const Stage& stage, const Expr& load) const {
     if (load->op != ExprOp::load) return std::nullopt;
-    const size_t rank = stage.extents().size();
-    const Shape strides =
-        row_major_strides(result_.workload.values[static_cast<size_t>(load->id)].type.shape);
-    std::vector<int64_t> result(rank);
-    for (size_t d = 0; d < strides.size(); ++d) {
-      const auto form = affine_of(load->operands[d], rank);
-      if (!form) return std::nullopt;
-      for (size_t i = 0; i < rank; ++i) result[i] += form->coefficients[i] * strides[d];
-    }
-    return result;
+    const auto offset = affine_offset(index_of(load), shape_of(load), stage.extents().size());
+    return offset ? std::optional(offset->coefficients) : std::nullopt;
   }
 
   // A left side of which next to nothing that is summed lies side by side is copied so that it
   // does. False if it need not be, or cannot.
   bool with_depth_last(Stage& stage, const Contraction& c) {
-    const auto strides = strides_of(stage, c.left);
-    if (!strides || longest_piece(stage, c, *strides) >= kShortestPiece) return false;
+    const int64_t piece = longest_piece(stage, c);
+    if (piece == 0 || piece >= kShortestPiece) return false;
     // Dimensions that only the depth walks along.
     std::vector<size_t> first;
     std::vector<size_t> last;
     for (size_t d = 0; d < static_cast<size_t>(c.left->rank); ++d) {
-      const auto used = axes_in(c.left->operands[d], stage.extents().size());
-      const bool out =
-          std::any_of(used.begin(), used.begin() + static_cast<int64_t>(stage.axes.size()),
-                      [](bool u) { return u; });
-      (out || !std::any_of(used.begin(), used.end(), [](bool u) { return u; }) ? first : last)
-          .push_back(d);
+      const std::vector<bool> used = axes_in(c.left->operands[d], stage.extents().size());
+      const auto at = std::find(used.begin(), used.end(), true);
+      const bool by_depth =
+          at != used.end() && at - used.begin() >= static_cast<int64_t>(stage.axes.size());
+      (by_depth ? last : first).push_back(d);
     }
     if (last.empty() || first.empty() || first.back() < last.front()) return false;
-    std::vector<size_t> order = first;
-    order.insert(order.end(), last.begin(), last.end());
-    const Expr moved = padded(stage, c.left, order);
+    const Expr moved = padded(stage, c.left, joined(first, last));
     if (&*moved == &*c.left) return false;
     stage.elements[0] = moved * c.right;
     return true;
   }
 
-  // How much of the depth lies without gaps, in the best order.
-  static int64_t longest_piece(const Stage& stage, const Contraction& c,
-                               const std::vector<int64_t>& strides) {
-    int64_t piece = 1;
-    for (size_t round = 0; round < c.depth.size(); ++round) {
+  // How much of the depth lies without gaps in the left side, in the best order. 0 if that has no
+  // strides.
+  int64_t longest_piece(const Stage& stage, const Contraction& c) const {
+    const auto strides = strides_of(stage, c.left);
+    int64_t piece = strides ? 1 : 0;
+    for (size_t round = 0; round < c.depth.size() && piece > 0; ++round) {
       for (const size_t axis : c.depth) {
-        if (strides[axis] == piece) piece *= stage.extents()[axis];
+        if ((*strides)[axis] == piece) piece *= stage.extents()[axis];
       }
     }
     return piece;
@@ -352,13 +312,11 @@ class Preparation {
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return (*strides)[a] > (*strides)[b]; });
     if (std::is_sorted(order.begin(), order.end())) return false;
-    std::vector<Expr> to;
-    for (size_t i = 0; i < first; ++i) to.push_back(Expr::axis(static_cast<int64_t>(i)));
-    to.resize(first + order.size());
+    std::vector<Expr> to = axes_from(0, first + order.size());
     const Shape before = stage.reduce_axes;
     for (size_t i = 0; i < order.size(); ++i) {
       stage.reduce_axes[i] = before[order[i] - first];
-      to[order[i]] = Expr::axis(static_cast<int64_t>(first + i));
+      to[order[i]] = Expr::axis(first + i);
     }
     stage.elements[0] = with_axes(stage.elements[0], to);
     return true;
@@ -366,11 +324,11 @@ class Preparation {
 
   // A left side that is read where it lies, after what surrounds it is written out: rows in lines,
   // the depth in pieces without gaps. Nothing if it does not lie so.
-  std::optional<Expr> in_pieces(const Stage& stage, const Contraction& c, const Expr& left) {
-    if (left->op != ExprOp::load || left.dtype() != stage.elements[0].dtype()) return std::nullopt;
-    const auto strides = strides_of(stage, left);
-    if (!strides || longest_piece(stage, c, *strides) < kShortestPiece) return std::nullopt;
-    const Expr whole = padded(stage, left);
+  std::optional<Expr> in_pieces(const Stage& stage, const Contraction& c) {
+    if (c.left.dtype() != stage.elements[0].dtype() || longest_piece(stage, c) < kShortestPiece) {
+      return std::nullopt;
+    }
+    const Expr whole = padded(stage, c.left);
     return walk_of(result_.workload, stage, c, whole) ? std::optional(whole) : std::nullopt;
   }
 
@@ -399,14 +357,14 @@ class Preparation {
         if (group == (alone_left ? 1 : alone_right ? 2 : 0)) order.push_back(axis);
       }
     }
-    std::vector<Expr> to;  // where each axis is in the new order
-    for (size_t axis = 0; axis < extents.size(); ++axis) {
-      const auto at = std::find(order.begin(), order.end(), axis);
-      const auto place = at == order.end() ? static_cast<int64_t>(axis) : at - order.begin();
-      to.push_back(Expr::axis(place));
-    }
+    std::vector<Expr> to = axes_from(0, extents.size());  // where each axis is in the new order
+    std::vector<Expr> index;
     Stage product = stage;
-    for (size_t i = 0; i < order.size(); ++i) product.axes[i] = stage.axes[order[i]];
+    for (size_t i = 0; i < order.size(); ++i) {
+      to[order[i]] = Expr::axis(i);
+      index.push_back(Expr::axis(order[i]));
+      product.axes[i] = stage.axes[order[i]];
+    }
     if (product.axes == stage.axes) return false;
     product.elements[0] = with_axes(left, to) * with_axes(right, to);
     product.results[0] = with_axes(stage.results[0], to);
@@ -414,46 +372,23 @@ class Preparation {
     product.outputs = {add_value(dtype, product.axes)};
     const int value = product.outputs[0];
     if (!add_contraction(std::move(product))) return false;
-    Stage copy;
-    copy.axes = stage.axes;
-    copy.outputs = stage.outputs;
-    std::vector<Expr> index;
-    for (const size_t axis : order) index.push_back(Expr::axis(static_cast<int64_t>(axis)));
-    copy.results = {Expr::load(value, dtype, index)};
-    add(std::move(copy), false);
+    add(stage.axes, Expr::load(value, dtype, index), stage.outputs[0]);
     return true;
-  }
-
-  static std::vector<size_t> joined_axes(const Contraction& c) {
-    std::vector<size_t> axes = c.outer;
-    axes.insert(axes.end(), c.rows.begin(), c.rows.end());
-    axes.insert(axes.end(), c.depth.begin(), c.depth.end());
-    return axes;
-  }
-  static std::vector<size_t> outer_depth_columns(const Contraction& c) {
-    std::vector<size_t> axes = c.outer;
-    axes.insert(axes.end(), c.depth.begin(), c.depth.end());
-    axes.insert(axes.end(), c.columns.begin(), c.columns.end());
-    return axes;
   }
 
   // A stage that computes `expr` over those of the axes that it depends on; gives its load.
   Expr laid_out(const Stage& stage, const Expr& expr, const std::vector<size_t>& order) {
     const Shape extents = stage.extents();
-    Stage copy;
-    std::vector<Expr> to(extents.size(), Expr::integer(DType::i64, 0));
+    Shape axes;
+    std::vector<Expr> to(extents.size(), Expr::position(0));
     std::vector<Expr> index;
     for (const size_t axis : order) {
       if (!depends_on_axis(expr, static_cast<int64_t>(axis)) || extents[axis] == 1) continue;
-      to[axis] = Expr::axis(static_cast<int64_t>(copy.axes.size()));
-      index.push_back(Expr::axis(static_cast<int64_t>(axis)));
-      copy.axes.push_back(extents[axis]);
+      to[axis] = Expr::axis(axes.size());
+      index.push_back(Expr::axis(axis));
+      axes.push_back(extents[axis]);
     }
-    copy.results = {with_axes(expr, to)};
-    copy.outputs = {add_value(expr.dtype(), copy.axes)};
-    const int value = copy.outputs[0];
-    add(std::move(copy), false);
-    return Expr::load(value, expr.dtype(), index);
+    return added(axes, with_axes(expr, to), index);
   }
 
   // Loads that reach beyond their tensor read a copy with its surroundings instead. With an order
@@ -463,8 +398,8 @@ class Preparation {
     return rewrite(expr, [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load) return {};
       if (has_outside(e) ? !e->operands.back().is_constant() : order.empty()) return {};
-      const Shape& shape = result_.workload.values[static_cast<size_t>(e->id)].type.shape;
-      Stage copy;
+      const Shape& shape = shape_of(e);
+      Shape axes;
       std::vector<Expr> from(shape.size());
       std::vector<Expr> index;
       for (size_t i = 0; i < shape.size(); ++i) {
@@ -473,16 +408,11 @@ class Preparation {
         if (!range || range->low < -shape[d] - 64 || range->high > 2 * shape[d] + 64) return {};
         const int64_t low = std::min<int64_t>(range->low, 0);
         const int64_t high = std::max(range->high, shape[d] - 1);
-        from[d] = Expr::axis(static_cast<int64_t>(i)) + low;
+        from[d] = Expr::axis(i) + low;
         index.push_back(e->operands[d] - low);
-        copy.axes.push_back(high - low + 1);
+        axes.push_back(high - low + 1);
       }
-      copy.results = {
-          Expr::load(e->id, e.dtype(), from, has_outside(e) ? e->operands.back() : Expr{})};
-      copy.outputs = {add_value(e.dtype(), copy.axes)};
-      const int value = copy.outputs[0];
-      add(std::move(copy), false);
-      return Expr::load(value, e.dtype(), index);
+      return added(axes, Expr::load(e->id, e.dtype(), from, outside_of(e)), index);
     });
   }
 
@@ -491,40 +421,27 @@ class Preparation {
     const auto c = *contraction_of(stage);
     bool by_rows = true;
     int loads = 0;
-    std::set<const Expr::Node*> seen;
-    const std::function<void(const Expr&)> walk = [&](const Expr& e) {
-      if (!seen.insert(&*e).second) return;
+    for_each_value(stage.results, [&](const Expr& e) {
       if (e->op == ExprOp::axis) by_rows = false;
-      if (e->op == ExprOp::load) {
-        by_rows = by_rows && ++loads <= kMostProductOperands;
-        const auto load = matrix_load(result_.workload, stage, c, e);
-        by_rows = by_rows && load && load->depth_stride == 0 &&
-                  (load->column_stride == 0 || load->column_stride == 1);
-        return;
-      }
-      for (const Expr& operand : e->operands) walk(operand);
-    };
-    walk(stage.results[0]);
+      if (e->op != ExprOp::load) return;
+      const auto load = matrix_load(result_.workload, stage, c, e);
+      by_rows = by_rows && ++loads <= kMostProductOperands && load && load->depth_stride == 0 &&
+                (load->column_stride == 0 || load->column_stride == 1);
+    });
     if (by_rows) {
       add(std::move(stage), true);
       return;
     }
     const DType dtype = stage.elements[0].dtype();
     const int sums = add_value(dtype, stage.axes);
-    Stage after;
-    after.axes = stage.axes;
-    after.outputs = stage.outputs;
-    std::vector<Expr> point;
-    for (size_t i = 0; i < stage.axes.size(); ++i) {
-      point.push_back(Expr::axis(static_cast<int64_t>(i)));
-    }
-    after.results = {rewrite(stage.results[0], [&](const Expr& e) {
-      return e->op == ExprOp::arg ? Expr::load(sums, dtype, point) : Expr{};
-    })};
+    const Expr sum = Expr::load(sums, dtype, axes_from(0, stage.axes.size()));
+    const Expr result = rewrite(stage.results[0],
+                                [&](const Expr& e) { return e->op == ExprOp::arg ? sum : Expr{}; });
+    const int output = stage.outputs[0];
     stage.results = {Expr::arg(0, dtype)};
     stage.outputs = {sums};
-    add(std::move(stage), true);
-    add(std::move(after), false);
+    add(stage, true);
+    add(stage.axes, result, output);
   }
 
   const Workload& from_;

@@ -24,6 +24,13 @@ struct Contraction {
   int64_t outer_count = 1;
 };
 
+// Axes, then more of them.
+template <typename... More>
+std::vector<size_t> joined(std::vector<size_t> axes, const More&... more) {
+  (axes.insert(axes.end(), more.begin(), more.end()), ...);
+  return axes;
+}
+
 std::optional<Contraction> contraction_of(const Stage& stage);
 
 // What follows a sum of products may load this many other values.
@@ -35,12 +42,16 @@ struct Level {
   int64_t stride = 0;
 };
 
-// How a load walks memory along rows, columns and depth: levels, the outermost first, of which no
-// two neighbours could be one; none where nothing moves.
-struct Walk {
+// What a load walks through, and how along the outer axes.
+struct LoadedMatrix {
   int value = -1;
   int64_t base = 0;
   std::vector<int64_t> outer_strides;  // for each outer axis
+};
+
+// How a load walks memory along rows, columns and depth: levels, the outermost first, of which no
+// two neighbours could be one; none where nothing moves.
+struct Walk : LoadedMatrix {
   std::vector<Level> rows;
   std::vector<Level> columns;
   std::vector<Level> depth;
@@ -52,10 +63,7 @@ std::optional<Walk> walk_of(const Workload& workload, const Stage& stage,
 
 // A walk of one level each: the element lies at base + outer part + row * row_stride + column *
 // column_stride + depth * depth_stride, rows, columns and depth each counted as one number.
-struct MatrixLoad {
-  int value = -1;
-  int64_t base = 0;
-  std::vector<int64_t> outer_strides;  // for each outer axis
+struct MatrixLoad : LoadedMatrix {
   int64_t row_stride = 0;
   int64_t column_stride = 0;
   int64_t depth_stride = 0;

@@ -30,13 +30,13 @@ class LoopEstimate {
   LoopEstimate(const Loop& loop, const Device& device)
       : loop_(loop),
         policy_(loop.policy),
+        across_(policy_.vector_axis >= 0 &&
+                loop.is_reduced(static_cast<size_t>(policy_.vector_axis))),
         each_(loop.policy.lanes > 1 ? machine::vector_cycles(device) : machine::kScalarCycles) {}
 
   double cycles() {
     const auto points = static_cast<double>(element_count(loop_.extents));
-    const Shape out(loop_.extents.begin(),
-                    loop_.extents.begin() + static_cast<int64_t>(loop_.out_rank));
-    const auto out_points = static_cast<double>(element_count(out));
+    const auto out_points = static_cast<double>(element_count(loop_.out_extents()));
     double vectors = 1;  // for each element
     if (policy_.vector_axis >= 0) {
       const int64_t extent = loop_.extents[static_cast<size_t>(policy_.vector_axis)];
@@ -53,10 +53,8 @@ class LoopEstimate {
       // Sums wait for each other.
       step = std::max(step, machine::kLatency / (policy_.unroll * policy_.block));
       total += points * vectors * step;
-      const bool across =
-          policy_.vector_axis >= 0 && loop_.is_reduced(static_cast<size_t>(policy_.vector_axis));
-      if (across) total += out_points * machine::kFoldingCycles;
-      if (across) vectors = 1;
+      if (across_) total += out_points * machine::kFoldingCycles;
+      if (across_) vectors = 1;
     }
     double last = 0;
     for (const Expr& result : loop_.results) last += cycles_of(result);
@@ -100,59 +98,44 @@ class LoopEstimate {
     if (load->linear) return 2.0 * policy_.lanes;
     if (policy_.vector_axis < 0) return machine::kTested;
     // Only the last position moves with the lanes, one by one: a vector of it lies side by side.
-    bool side_by_side = true;
     for (int d = 0; d < load->rank; ++d) {
       const auto form = affine_of(load->operands[static_cast<size_t>(d)], loop_.extents.size());
-      if (!form) return 2.0 * policy_.lanes;
-      const int64_t along = stride(*form);
-      side_by_side = side_by_side && (d + 1 == load->rank ? along == 0 || along == 1 : along == 0);
+      const int64_t most = d + 1 == load->rank ? 1 : 0;
+      if (!form || stride(*form) < 0 || stride(*form) > most) return 2.0 * policy_.lanes;
     }
-    return side_by_side ? machine::kTested * each_ : 2.0 * policy_.lanes;
+    return machine::kTested * each_;
   }
 
   double cycles_of_store(const NestStore& store) const {
     const auto form = affine_of(store.offset, loop_.extents.size());
-    const int64_t along = stride(*form);
-    if (policy_.vector_axis >= 0 && loop_.is_reduced(static_cast<size_t>(policy_.vector_axis))) {
-      return each_;
-    }
-    return along == 1 || policy_.vector_axis < 0 ? each_ : policy_.lanes;
+    return across_ || policy_.vector_axis < 0 || stride(*form) == 1 ? each_ : policy_.lanes;
   }
 
   const Loop& loop_;
   const LoopPolicy& policy_;
+  const bool across_;  // vectors lie along what is reduced
   const double each_;  // cycles of a simple operation on a vector
   std::set<const Expr::Node*> seen_;
 };
 
-// Bytes that a loop reads and writes of each buffer, no more than it has.
-void look_at_bytes(const Nest& nest, const Loop& loop, std::map<size_t, double>& bytes) {
-  std::set<size_t> touched;
-  const auto look = [&](const Expr& e) {
-    if (e->op == ExprOp::load) touched.insert(nest.memory_of(static_cast<size_t>(e->id)));
-  };
-  for (const Expr& element : loop.elements) for_each_node(element, look);
-  for (const Expr& result : loop.results) for_each_node(result, look);
-  for (const NestStore& store : loop.stores) {
-    touched.insert(nest.memory_of(static_cast<size_t>(store.buffer)));
-  }
-  const int64_t points = element_count(loop.extents);
-  for (const size_t b : touched) {
-    const NestBuffer& buffer = nest.buffers[b];
-    if (buffer.row) continue;
-    const auto seen = static_cast<double>(std::min(points, element_count(buffer.shape)) *
-                                          info(buffer.dtype).bytes);
-    bytes[b] = std::max(bytes[b], seen);
-  }
-}
-
 double nest_cycles(const Nest& nest, const Device& device) {
   double cycles = 0;
-  std::map<size_t, double> bytes;
+  std::map<size_t, double> bytes;  // of each buffer: what a loop reads and writes
   for (const Loop& loop : nest.loops) {
     const double times = loop.once ? 1.0 / static_cast<double>(nest.points()) : 1;
     cycles += LoopEstimate(loop, device).cycles() * times;
-    look_at_bytes(nest, loop, bytes);
+    const auto touch = [&](int64_t which) {
+      const size_t memory = nest.memory_of(static_cast<size_t>(which));
+      const NestBuffer& buffer = nest.buffers[memory];
+      if (buffer.row) return;
+      const int64_t seen = std::min(element_count(loop.extents), element_count(buffer.shape));
+      bytes[memory] = std::max(bytes[memory], static_cast<double>(seen * info(buffer.dtype).bytes));
+    };
+    const auto look = [&](const Expr& e) {
+      if (e->op == ExprOp::load) touch(e->id);
+    };
+    for (const Expr& expr : loop.values()) for_each_node(expr, look);
+    for (const NestStore& store : loop.stores) touch(store.buffer);
   }
   double all_bytes = 0;
   for (const auto& [buffer, seen] : bytes) all_bytes += seen;
@@ -171,12 +154,9 @@ double packing_cycles(const Schedule& schedule, const ProductItem& item, const D
   using namespace machine;
   if (packs_by_rows(schedule.workload, stage, c)) return elements * (kCopied + kParted) / lanes;
   const auto walk = walk_of(schedule.workload, stage, c, c.right);
-  if (!walk || walk->columns.empty() || walk->columns.back().extent < lanes / 2) {
-    return elements * kElement;
-  }
-  const int64_t stride = walk->columns.back().stride;
-  if (stride < 1 || stride > 4) return elements * kElement;
-  return elements * (kCopied + kParted * static_cast<double>(stride - 1)) / lanes;
+  const Level along = walk && !walk->columns.empty() ? walk->columns.back() : Level{};
+  if (along.extent < lanes / 2 || along.stride < 1 || along.stride > 4) return elements * kElement;
+  return elements * (kCopied + kParted * static_cast<double>(along.stride - 1)) / lanes;
 }
 
 double product_item_cycles(const Schedule& schedule, const ProductItem& item,

@@ -15,110 +15,42 @@ namespace {
 // Loads that cannot leave their buffer become linear offsets into it.
 Expr linearized(const std::vector<NestBuffer>& buffers, const Expr& expr, const Shape& extents) {
   return rewrite(expr, [&](const Expr& e) -> Expr {
-    if (e->op != ExprOp::load) return {};
+    if (e->op != ExprOp::load || e->linear) return {};
     const Shape& shape = buffers[static_cast<size_t>(e->id)].shape;
-    if (e->linear) return {};
-    const Shape strides = row_major_strides(shape);
-    Expr offset = Expr::integer(DType::i64, 0);
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const auto range = interval_of(e->operands[d], extents);
-      if (!range || !range->within({0, shape[d] - 1})) return {};
-      offset = offset + linearized(buffers, e->operands[d], extents) * strides[d];
-    }
-    return Expr::linear_load(e->id, e.dtype(), offset);
+    std::vector<Expr> index = index_of(e);
+    if (!stays_inside(index, shape, extents)) return {};
+    for (Expr& position : index) position = linearized(buffers, position, extents);
+    return Expr::linear_load(e->id, e.dtype(), offset_of(index, shape));
   });
 }
 
-// Every expression of a loop, to look at or to replace.
-template <typename Fn>
-void for_each_expr(Loop& loop, const Fn& fn) {
-  for (Expr& expr : loop.elements) fn(expr);
-  for (Expr& expr : loop.results) fn(expr);
-  for (NestStore& store : loop.stores) fn(store.offset);
-  for (Loop::Kept& kept : loop.kept) {
-    fn(kept.value);
-    fn(kept.store.offset);
-  }
+// Whether all memory sees two neighbouring axes as one, and nothing else depends on them.
+bool merges(Loop& loop, size_t axis) {
+  const size_t rank = loop.extents.size();
+  const auto is_one = [&](const Affine& offset) {
+    return offset.coefficients[axis] == offset.coefficients[axis + 1] * loop.extents[axis + 1];
+  };
+  bool one = true;
+  std::set<const Expr::Node*> seen;
+  const std::function<void(const Expr&)> look = [&](const Expr& e) {
+    if (!one || !seen.insert(&*e).second) return;
+    const auto offset =
+        e->op == ExprOp::load && e->linear ? affine_of(e->operands[0], rank) : std::nullopt;
+    one = offset ? is_one(*offset) : !e.is_axis(axis) && !e.is_axis(axis + 1);
+    if (offset) return;
+    for (const Expr& operand : e->operands) look(operand);
+  };
+  for (const Expr& expr : loop.values()) look(expr);
+  loop.for_each_store(
+      [&](NestStore& store) { one = one && is_one(*affine_of(store.offset, rank)); });
+  return one;
 }
-
-// How a loop's memory accesses go along its axes.
-struct Accesses {
-  std::vector<Affine> linear;
-  std::vector<bool> fixed;  // axes that something else than a linear offset depends on
-
-  explicit Accesses(Loop& loop) : fixed(loop.extents.size()) {
-    const size_t rank = loop.extents.size();
-    std::set<const Expr::Node*> seen;
-    const std::function<void(const Expr&)> walk = [&](const Expr& e) {
-      if (!seen.insert(&*e).second) return;
-      if (e->op == ExprOp::axis) fixed[static_cast<size_t>(e->id)] = true;
-      if (e->op == ExprOp::load && e->linear) {
-        if (const auto form = affine_of(e->operands[0], rank)) {
-          linear.push_back(*form);
-          return;
-        }
-      }
-      for (const Expr& operand : e->operands) walk(operand);
-    };
-    const auto store = [&](const NestStore& s) { linear.push_back(*affine_of(s.offset, rank)); };
-    for (const Expr& expr : loop.elements) walk(expr);
-    for (const Expr& expr : loop.results) walk(expr);
-    for (const NestStore& s : loop.stores) store(s);
-    for (const Loop::Kept& kept : loop.kept) {
-      walk(kept.value);
-      store(kept.store);
-    }
-  }
-
-  // Whether all memory sees two neighbouring axes as one.
-  bool merges(size_t axis, const Shape& extents) const {
-    if (fixed[axis] || fixed[axis + 1]) return false;
-    return std::all_of(linear.begin(), linear.end(), [&](const Affine& form) {
-      return form.coefficients[axis] == form.coefficients[axis + 1] * extents[axis + 1];
-    });
-  }
-};
 
 // The loop without an axis, which stands at 0; those behind it move up.
 void remove_axis(Loop& loop, size_t axis) {
-  std::vector<Expr> axes;
-  for (size_t i = 0; i < loop.extents.size(); ++i) {
-    if (i == axis) axes.push_back(Expr::integer(DType::i64, 0));
-    else axes.push_back(Expr::axis(static_cast<int64_t>(i < axis ? i : i - 1)));
-  }
-  for_each_expr(loop, [&](Expr& expr) { expr = with_axes(expr, axes); });
+  loop.substitute(moved_axes(loop.extents.size(), axis, Expr::position(0), -1));
   loop.extents.erase(loop.extents.begin() + static_cast<int64_t>(axis));
   if (axis < loop.out_rank) --loop.out_rank;
-}
-
-constexpr size_t kNone = ~size_t{0};
-
-// `kept` stays as it is, and is where it then stands.
-void merge_axes(Loop& loop, size_t outer, size_t& kept) {
-  const auto remove = [&](size_t axis) {
-    remove_axis(loop, axis);
-    if (kept != kNone && axis < kept) --kept;
-  };
-  for (size_t axis = loop.extents.size(); axis-- > outer;) {
-    if (loop.extents[axis] == 1 && axis != kept) remove(axis);
-  }
-  for (size_t axis = loop.extents.size(); axis-- > outer;) {
-    if (axis + 1 >= loop.extents.size()) continue;
-    if (axis == kept || axis + 1 == kept) continue;
-    if (loop.is_reduced(axis) != loop.is_reduced(axis + 1)) continue;
-    if (!Accesses(loop).merges(axis, loop.extents)) continue;
-    loop.extents[axis + 1] *= loop.extents[axis];
-    remove(axis);
-  }
-}
-
-std::vector<Loop> lowered(const std::vector<NestBuffer>& buffers, const Loop& loop, size_t outer) {
-  std::vector<Loop> loops;
-  for (Loop& part : parts_of(buffers, loop, outer)) {
-    size_t kept = kNone;
-    loops.push_back(lower_loop(buffers, std::move(part), outer, kept));
-  }
-  return loops;
 }
 
 // Outer points are what threads share, so a single long axis is cut into pieces of this many. What
@@ -127,27 +59,20 @@ constexpr int64_t kPiece = 8192;
 
 std::vector<Loop> pieces_of(Loop loop) {
   if (loop.reducer || loop.out_rank != 1 || loop.extents[0] < 4 * kPiece) return {std::move(loop)};
-  const int64_t whole = loop.extents[0] / kPiece;
   const int64_t rest = loop.extents[0] % kPiece;
-  std::vector<Loop> loops;
-  const auto add = [&](Shape extents, const Expr& position) {
-    Loop part = loop;
-    part.out_rank = extents.size();
-    part.extents = std::move(extents);
-    for_each_expr(part, [&](Expr& expr) { expr = with_axes(expr, {position}); });
-    loops.push_back(std::move(part));
-  };
-  add({whole, kPiece}, Expr::axis(0) * kPiece + Expr::axis(1));
-  if (rest > 0) add({rest}, Expr::axis(0) + whole * kPiece);
+  const int64_t whole = loop.extents[0] - rest;
+  std::vector<Loop> loops(rest > 0 ? 2 : 1, loop);
+  loops[0].narrow(0, 0, whole);
+  loops[0].split(0, kPiece);
+  if (rest > 0) loops[1].narrow(0, whole, rest);
   return loops;
 }
 
 // Outer axes that all memory sees as one become one.
 void merge_outer_axes(Nest& nest) {
   for (size_t axis = nest.outer.size(); axis-- > 1;) {
-    const bool one = std::all_of(nest.loops.begin(), nest.loops.end(), [&](Loop& loop) {
-      return Accesses(loop).merges(axis - 1, loop.extents);
-    });
+    const bool one = std::all_of(nest.loops.begin(), nest.loops.end(),
+                                 [&](Loop& loop) { return merges(loop, axis - 1); });
     if (!one) continue;
     nest.outer[axis] *= nest.outer[axis - 1];
     nest.outer.erase(nest.outer.begin() + static_cast<int64_t>(axis) - 1);
@@ -170,7 +95,7 @@ void pair_rows(Nest& nest) {
   bool linear = true;
   for (Loop& loop : nest.loops) {
     reduces = reduces || loop.reducer;
-    for_each_expr(loop, [&](Expr& expr) {
+    loop.for_each_expr([&](Expr& expr) {
       linear = linear && !any_node(expr, [&](const Expr& e) { return of_row(e) && !e->linear; });
     });
   }
@@ -179,7 +104,7 @@ void pair_rows(Nest& nest) {
     return;
   }
   const size_t paired = nest.outer.size();
-  const auto in_pair = Expr::axis(static_cast<int64_t>(paired));
+  const auto in_pair = Expr::axis(paired);
   nest.outer.back() /= kRows;
   std::vector<int64_t> elements;
   for (NestBuffer& buffer : nest.buffers) {
@@ -190,27 +115,18 @@ void pair_rows(Nest& nest) {
     if (buffer.row) buffer.shape = {kRows, elements.back()};
   }
   for (Loop& loop : nest.loops) {
-    std::vector<Expr> axes;
-    for (size_t i = 0; i < loop.extents.size(); ++i) {
-      axes.push_back(Expr::axis(static_cast<int64_t>(i < paired ? i : i + 1)));
-    }
-    axes[paired - 1] = axes[paired - 1] * kRows + in_pair;
-    for_each_expr(loop, [&](Expr& expr) {
-      expr = rewrite(with_axes(expr, axes), [&](const Expr& e) -> Expr {
+    loop.split(paired - 1, kRows);
+    loop.for_each_expr([&](Expr& expr) {
+      expr = rewrite(expr, [&](const Expr& e) -> Expr {
         if (!of_row(e)) return {};
         const int64_t row = elements[static_cast<size_t>(e->id)];
         return Expr::linear_load(e->id, e.dtype(), in_pair * row + e->operands[0]);
       });
     });
-    const auto move_store = [&](NestStore& store) {
+    loop.for_each_store([&](NestStore& store) {
       if (!nest.buffers[static_cast<size_t>(store.buffer)].row) return;
       store.offset = in_pair * elements[static_cast<size_t>(store.buffer)] + store.offset;
-    };
-    for (NestStore& store : loop.stores) move_store(store);
-    for (Loop::Kept& kept : loop.kept) move_store(kept.store);
-    loop.extents[paired - 1] /= kRows;
-    loop.extents.insert(loop.extents.begin() + static_cast<int64_t>(paired), kRows);
-    ++loop.out_rank;
+    });
   }
 }
 
@@ -223,24 +139,25 @@ class GroupLowering {
     std::vector<Loop> loops;
     for (const size_t s : group_.stages) add_stage(loops, workload_.stages[s]);
     if (outer_ > 0) {
-      const Shape nest_axes = shared_axes();
-      Nest nest{.outer = nest_axes, .buffers = {}, .loops = {}};
-      for (Loop& loop : loops) append(nest.loops, lowered(buffers_, loop, outer_));
-      nest.buffers = buffers_;
+      const Shape shared = head(workload_.stages[group_.stages[0]].axes, outer_);
+      Nest nest{.outer = shared, .buffers = buffers_, .loops = {}};
+      for (const Loop& loop : loops) {
+        for (Loop& part : lower_parts(buffers_, loop, outer_))
+          nest.loops.push_back(std::move(part));
+      }
       merge_outer_axes(nest);
       // A pair must not be of two strips.
-      const auto strips = nest_axes.begin() + static_cast<int64_t>(group_.strip_axes);
-      const bool whole_pairs = element_count({strips, nest_axes.end()}) % 2 == 0;
+      const bool whole_pairs = element_count(tail(shared, group_.strip_axes)) % 2 == 0;
       if (group_.strip_axes == 0 || whole_pairs) pair_rows(nest);
       return {nest};
     }
     std::vector<Nest> nests;
-    for (Loop& loop : loops) {
+    for (const Loop& loop : loops) {
       if (auto nest = copies_ ? windowed(buffers_, loop) : std::nullopt) {
         nests.push_back(std::move(*nest));
         continue;
       }
-      for (Loop& part : lowered(buffers_, loop, 0)) {
+      for (Loop& part : lower_parts(buffers_, loop, 0)) {
         for (Loop& piece : pieces_of(std::move(part))) {
           nests.push_back({.outer = {}, .buffers = buffers_, .loops = {std::move(piece)}});
         }
@@ -250,28 +167,13 @@ class GroupLowering {
   }
 
  private:
-  static void append(std::vector<Loop>& to, std::vector<Loop> loops) {
-    std::move(loops.begin(), loops.end(), std::back_inserter(to));
-  }
-
-  Shape shared_axes() const {
-    const Shape& axes = workload_.stages[group_.stages[0]].axes;
-    return {axes.begin(), axes.begin() + static_cast<int64_t>(outer_)};
-  }
-
-  // The shape in which loads index a value: a row has no outer axes.
-  Shape indexed_shape(int value, bool row) const {
-    const Shape& shape = workload_.values[static_cast<size_t>(value)].type.shape;
-    return {shape.begin() + static_cast<int64_t>(row ? outer_ : 0), shape.end()};
-  }
-
-  int buffer_of(int value) {
-    const int storage = workload_.storage(value);
-    const bool row = outer_ > 0 && is_internal(workload_, group_, value);
-    NestBuffer buffer{workload_.values[static_cast<size_t>(value)].type.dtype,
-                      indexed_shape(value, row), storage, row};
+  // Loads index a row without outer axes.
+  int buffer_of(int64_t value) {
+    NestBuffer buffer = buffer_over(workload_, value);
+    buffer.row = outer_ > 0 && is_internal(workload_, group_, static_cast<int>(value));
+    if (buffer.row) buffer.shape = tail(buffer.shape, outer_);
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      if (buffers_[i].value == storage && buffers_[i].shape == buffer.shape) {
+      if (buffers_[i].value == buffer.value && buffers_[i].shape == buffer.shape) {
         return static_cast<int>(i);
       }
     }
@@ -282,7 +184,7 @@ class GroupLowering {
   Expr on_buffers(const Expr& expr) {
     return rewrite(expr, [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load) return {};
-      const int buffer = buffer_of(static_cast<int>(e->id));
+      const int buffer = buffer_of(e->id);
       const size_t skipped = buffers_[static_cast<size_t>(buffer)].row ? outer_ : 0;
       std::vector<Expr> index;
       for (size_t i = skipped; i < static_cast<size_t>(e->rank); ++i) {
@@ -295,15 +197,12 @@ class GroupLowering {
 
   NestStore store_of(int value, const Shape& axes) {
     const int buffer = buffer_of(value);
-    const size_t skipped = buffers_[static_cast<size_t>(buffer)].row ? outer_ : 0;
-    const Shape strides =
-        row_major_strides({axes.begin() + static_cast<int64_t>(skipped), axes.end()});
-    Expr offset = Expr::integer(DType::i64, 0);
-    for (size_t i = skipped; i < axes.size(); ++i) {
-      if (axes[i] != 1)
-        offset = offset + Expr::axis(static_cast<int64_t>(i)) * strides[i - skipped];
+    const Shape& shape = buffers_[static_cast<size_t>(buffer)].shape;
+    std::vector<Expr> index;
+    for (size_t i = axes.size() - shape.size(); i < axes.size(); ++i) {
+      index.push_back(axes[i] == 1 ? Expr::position(0) : Expr::axis(i));
     }
-    return {buffer, offset};
+    return {buffer, offset_of(index, shape)};
   }
 
   void add_stage(std::vector<Loop>& loops, const Stage& stage) {
@@ -319,29 +218,25 @@ class GroupLowering {
   }
 
   // A reduction over exactly what the stage before it has computed computes that on the way.
-  bool takes_in(Loop& loop, const Loop& before) const {
+  static bool takes_in(Loop& loop, const Loop& before) {
     if (!loop.reducer || before.reducer || before.stores.size() != 1) return false;
     const int buffer = before.stores[0].buffer;
+    const auto reads = [&](const Expr& e) { return e->op == ExprOp::load && e->id == buffer; };
     std::vector<Expr> index;
     bool once = true;
     for (const Expr& element : loop.elements) {
       for_each_node(element, [&](const Expr& e) {
-        if (e->op != ExprOp::load || e->id != buffer) return;
+        if (!reads(e)) return;
         once = once && !has_outside(e) && (index.empty() || same_axes(index, index_of(e)));
         index = index_of(e);
       });
     }
     // What the results look at elsewhere would not be there yet.
-    for (const Expr& result : loop.results) {
-      once = once && !any_node(result, [&](const Expr& e) {
-               return e->op == ExprOp::load && e->id == buffer;
-             });
-    }
+    for (const Expr& result : loop.results) once = once && !any_node(result, reads);
     if (!once || index.empty()) return false;
     // Every axis of the loop before is one of this loop's, each of which is met once.
     const size_t skipped = before.extents.size() - index.size();
-    std::vector<Expr> axes;
-    for (size_t i = 0; i < skipped; ++i) axes.push_back(Expr::axis(static_cast<int64_t>(i)));
+    std::vector<Expr> axes = axes_from(0, skipped);
     axes.insert(axes.end(), index.begin(), index.end());
     std::vector<int> met(loop.extents.size());
     for (size_t i = 0; i < axes.size(); ++i) {
@@ -355,13 +250,11 @@ class GroupLowering {
       ++met[axis];
     }
     for (size_t i = 0; i < met.size(); ++i) {
-      if (met[i] != (loop.extents[i] == 1 ? met[i] : 1)) return false;
+      if (loop.extents[i] != 1 && met[i] != 1) return false;
     }
     const Expr value = with_axes(before.results[0], axes);
     for (Expr& element : loop.elements) {
-      element = rewrite(element, [&](const Expr& e) {
-        return e->op == ExprOp::load && e->id == buffer ? value : Expr{};
-      });
+      element = rewrite(element, [&](const Expr& e) { return reads(e) ? value : Expr{}; });
     }
     loop.kept = before.kept;
     loop.kept.push_back({value, {buffer, with_axes(before.stores[0].offset, axes)}});
@@ -369,11 +262,9 @@ class GroupLowering {
   }
 
   static bool same_axes(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-    if (a.size() != b.size()) return false;
-    for (size_t i = 0; i < a.size(); ++i) {
-      if (a[i]->op != b[i]->op || a[i]->id != b[i]->id || !a[i]->operands.empty()) return false;
-    }
-    return true;
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) {
+      return x->op == y->op && x->id == y->id && x->operands.empty();
+    });
   }
 
   const Workload& workload_;
@@ -385,10 +276,30 @@ class GroupLowering {
 
 }  // namespace
 
-Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer, size_t& kept) {
-  for_each_expr(loop, [&](Expr& e) { e = linearized(buffers, e, loop.extents); });
-  merge_axes(loop, outer, kept);
+Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer, size_t* kept) {
+  loop.for_each_expr([&](Expr& e) { e = linearized(buffers, e, loop.extents); });
+  const auto is_kept = [&](size_t axis) { return kept != nullptr && *kept == axis; };
+  const auto remove = [&](size_t axis) {
+    remove_axis(loop, axis);
+    if (kept != nullptr && axis < *kept) --*kept;
+  };
+  for (size_t axis = loop.extents.size(); axis-- > outer;) {
+    if (loop.extents[axis] == 1 && !is_kept(axis)) remove(axis);
+  }
+  for (size_t axis = loop.extents.size(); axis-- > outer;) {
+    if (axis + 1 >= loop.extents.size() || is_kept(axis) || is_kept(axis + 1)) continue;
+    if (loop.is_reduced(axis) != loop.is_reduced(axis + 1) || !merges(loop, axis)) continue;
+    loop.extents[axis + 1] *= loop.extents[axis];
+    remove(axis);
+  }
   return loop;
+}
+
+std::vector<Loop> lower_parts(const std::vector<NestBuffer>& buffers, const Loop& loop,
+                              size_t outer) {
+  std::vector<Loop> loops = parts_of(buffers, loop, outer);
+  for (Loop& part : loops) part = lower_loop(buffers, std::move(part), outer);
+  return loops;
 }
 
 std::vector<Nest> lower(const Workload& workload, const Group& group, bool copies) {

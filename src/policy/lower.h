@@ -13,6 +13,10 @@ std::vector<Nest> lower(const Workload& workload, const Group& group, bool copie
 
 // A single loop whose loads index the buffers' shapes, whole and with the axis `kept` as it is
 // (and at the end where it then stands): for what is no stage of a workload.
-Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer, size_t& kept);
+Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer,
+                size_t* kept = nullptr);
+// The same of each of its parts.
+std::vector<Loop> lower_parts(const std::vector<NestBuffer>& buffers, const Loop& loop,
+                              size_t outer);
 
 }  // namespace aoe

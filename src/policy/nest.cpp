@@ -2,8 +2,9 @@
 
 #include <fmt/ranges.h>
 
-#include <functional>
+#include <set>
 
+#include "expr/rewrite.h"
 #include "expr/text.h"
 
 namespace aoe {
@@ -26,6 +27,66 @@ std::string annotation(const Loop& loop, size_t axis) {
 }
 
 }  // namespace
+
+NestBuffer buffer_over(const Workload& workload, int64_t value) {
+  const TensorType& type = workload.type_of(value);
+  return {type.dtype, type.shape, workload.storage(static_cast<int>(value)), false};
+}
+
+void Loop::for_each_store(const std::function<void(NestStore&)>& visit) {
+  for (NestStore& store : stores) visit(store);
+  for (Kept& one : kept) visit(one.store);
+}
+
+void Loop::for_each_expr(const std::function<void(Expr&)>& visit) {
+  for (Expr& expr : elements) visit(expr);
+  for (Expr& expr : results) visit(expr);
+  for (Kept& one : kept) visit(one.value);
+  for_each_store([&](NestStore& store) { visit(store.offset); });
+}
+
+void Loop::substitute(const std::vector<Expr>& to) {
+  for_each_expr([&](Expr& expr) { expr = with_axes(expr, to); });
+}
+
+void Loop::split(size_t axis, int64_t block) {
+  const Expr position = Expr::axis(axis) * block + Expr::axis(axis + 1);
+  substitute(moved_axes(extents.size(), axis, position, 1));
+  extents[axis] /= block;
+  extents.insert(extents.begin() + static_cast<int64_t>(axis) + 1, block);
+  if (axis < out_rank) ++out_rank;
+}
+
+void Loop::narrow(size_t axis, int64_t first, int64_t extent) {
+  substitute(moved_axes(extents.size(), axis, Expr::axis(axis) + first, 0));
+  extents[axis] = extent;
+}
+
+std::vector<Expr> Loop::values() const {
+  std::vector<Expr> all = elements;
+  all.insert(all.end(), results.begin(), results.end());
+  return all;
+}
+
+Loop plain_loop(Shape extents, std::vector<Expr> results, std::vector<NestStore> stores) {
+  Loop loop;
+  loop.out_rank = extents.size();
+  loop.extents = std::move(extents);
+  loop.results = std::move(results);
+  loop.stores = std::move(stores);
+  return loop;
+}
+
+void for_each_value(const std::vector<Expr>& exprs, const std::function<void(const Expr&)>& visit) {
+  std::set<const Expr::Node*> seen;
+  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+    if (!seen.insert(&*e).second) return;
+    visit(e);
+    const size_t first = e->op == ExprOp::load ? static_cast<size_t>(e->rank) : 0;
+    for (size_t i = first; i < e->operands.size(); ++i) walk(e->operands[i]);
+  };
+  for (const Expr& expr : exprs) walk(expr);
+}
 
 size_t Nest::memory_of(size_t buffer) const {
   for (size_t i = 0; i < buffer; ++i) {

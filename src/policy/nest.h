@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct NestBuffer {
   int value = -1;  // the workload's value that it holds
   bool row = false;
 };
+
+// All of a value, in its shape.
+NestBuffer buffer_over(const Workload& workload, int64_t value);
 
 // Where a result goes: the element of a buffer at a linear offset.
 struct NestStore {
@@ -47,7 +51,28 @@ struct Loop {
   LoopPolicy policy;
 
   bool is_reduced(size_t axis) const { return axis >= out_rank; }
+  Shape out_extents() const { return head(extents, out_rank); }
+  // The elements, then the results.
+  std::vector<Expr> values() const;
+
+  void for_each_store(const std::function<void(NestStore&)>& visit);
+  // Every expression, to look at or to replace; the offsets of stores are among them.
+  void for_each_expr(const std::function<void(Expr&)>& visit);
+
+  // Axis i becomes `to[i]`.
+  void substitute(const std::vector<Expr>& to);
+  // An axis becomes two: blocks of so many positions, and where in a block.
+  void split(size_t axis, int64_t block);
+  // Only `extent` positions of an axis are left, from `first` on.
+  void narrow(size_t axis, int64_t first, int64_t extent);
 };
+
+// A loop that reduces nothing.
+Loop plain_loop(Shape extents, std::vector<Expr> results, std::vector<NestStore> stores);
+
+// Calls `visit` once for every node of what is computed, operands after what uses them. Not for
+// what stands in an index: it is computed once for a vector.
+void for_each_value(const std::vector<Expr>& exprs, const std::function<void(const Expr&)>& visit);
 
 // What becomes one function: for every point of the outer axes, the loops in order. Points of the
 // outer axes are independent and are counted as one number, so that threads can share them.

@@ -64,14 +64,14 @@ double all_cycles(const ProductShape& shape, const ProductPolicy& policy, const 
 
 void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device& device) {
   // Each row of a left side that is not laid out for it needs a pointer of its own.
-  const int most_rows = shape.left == Side::direct ? 8 : kMostTileRows;
+  const int64_t most_rows =
+      std::min<int64_t>(shape.line, shape.left == Side::direct ? 8 : kMostTileRows);
   // A left side as it lies is loaded ahead of its use.
   const int left_registers = shape.left == Side::direct ? 2 : 1;
   double best = INFINITY;
   for (int vectors = 1; vectors <= 8; ++vectors) {
     for (int rows = 1; rows <= most_rows; ++rows) {
       if (rows * vectors + vectors + left_registers > device.vector_registers) continue;
-      if (rows > shape.line) continue;
       if (shape.transformed && shape.columns % (vectors * policy.lanes) != 0) continue;
       if (vectors > 1 && (vectors - 1) * policy.lanes >= shape.columns) continue;
       ProductPolicy tile = policy;
@@ -125,8 +125,7 @@ ProductShape product_shape(const Workload& workload, const Stage& stage, const C
 }
 
 ProductShape product_shape(const Winograd& w, int side) {
-  const int64_t rows =
-      w.images * ceil_div(w.height, int64_t{side}) * ceil_div(w.width, int64_t{side});
+  const int64_t rows = winograd_tiles(w, side);
   ProductShape shape{1, rows, w.filters,    w.channels,  1,
                      1, rows, Side::direct, Side::fixed, DType::f32};
   shape.left_elements = rows * w.channels;
@@ -134,27 +133,20 @@ ProductShape product_shape(const Winograd& w, int side) {
   return shape;
 }
 
-ProductPolicy default_transformed(const ProductShape& shape, const Device& device) {
+ProductPolicy default_transformed(const ProductShape& shape, bool halves, const Device& device) {
   ProductPolicy policy;
   policy.lanes = dot_of(shape.dtype, device)->lanes(device.vector_bytes);
-  // Whole blocks of columns, of few vectors: all rows share what is fetched of them.
-  policy.vectors = shape.columns % (int64_t{2} * policy.lanes) == 0 ? 2 : 1;
-  constexpr int kMostRows = 12;
-  const int free = device.vector_registers - policy.vectors - 2;
-  policy.rows =
-      static_cast<int>(std::min<int64_t>(shape.rows, std::min(kMostRows, free / policy.vectors)));
-  policy.depth = shape.depth;
-  policy.columns = int64_t{policy.vectors} * policy.lanes;
-  policy.columns_first = true;
-  policy.prefetch = !machine::fetches_columns(device);
-  return policy;
-}
-
-ProductPolicy default_halves(const ProductShape& shape, const Device& device) {
-  ProductPolicy policy;
-  policy.lanes = dot_of(shape.dtype, device)->lanes(device.vector_bytes);
-  while (shape.columns % policy.lanes != 0) policy.lanes /= 2;
-  choose_tile(policy, shape, device);
+  if (halves) {
+    while (shape.columns % policy.lanes != 0) policy.lanes /= 2;
+    choose_tile(policy, shape, device);
+  } else {
+    // Whole blocks of columns, of few vectors: all rows share what is fetched of them.
+    policy.vectors = shape.columns % (int64_t{2} * policy.lanes) == 0 ? 2 : 1;
+    constexpr int kMostRows = 12;
+    const int free = device.vector_registers - policy.vectors - 2;
+    policy.rows =
+        static_cast<int>(std::min<int64_t>(shape.rows, std::min(kMostRows, free / policy.vectors)));
+  }
   policy.depth = shape.depth;
   policy.columns = int64_t{policy.vectors} * policy.lanes;
   policy.columns_first = true;
@@ -176,8 +168,7 @@ bool is_worth_streaming(const ProductShape& shape, const Device& device) {
 ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   ProductPolicy policy;
   const int bytes = info(shape.dtype).bytes;
-  policy.lanes = dot_of(shape.dtype, device)->lanes(device.vector_bytes);
-  while (policy.lanes / 2 >= shape.columns && policy.lanes > 1) policy.lanes /= 2;
+  policy.lanes = most_lanes(shape, device);
   policy.streaming = is_worth_streaming(shape, device);
   choose_tile(policy, shape, device);
 

@@ -29,11 +29,9 @@ ProductShape product_shape(const Workload& workload, const Stage& stage, const C
 
 // The products of Winograd's algorithm: of one position in a tile, for all tiles.
 ProductShape product_shape(const Winograd& w, int side);
-// Of the policy for these, the tile and the prefetch count: blocks of columns are as wide as it.
-ProductPolicy default_transformed(const ProductShape& shape, const Device& device);
-
-// The products of Strassen's algorithm: likewise.
-ProductPolicy default_halves(const ProductShape& shape, const Device& device);
+// Of the policy for these, and for those of Strassen's algorithm, `halves`, the tile and the
+// prefetch count: blocks of columns are as wide as it.
+ProductPolicy default_transformed(const ProductShape& shape, bool halves, const Device& device);
 
 ProductPolicy default_product(const ProductShape& shape, const Device& device);
 

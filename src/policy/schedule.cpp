@@ -13,12 +13,8 @@ namespace aoe {
 namespace {
 
 bool is_empty(const Nest& nest) {
-  for (const Loop& loop : nest.loops) {
-    const Shape out(loop.extents.begin(),
-                    loop.extents.begin() + static_cast<int64_t>(loop.out_rank));
-    if (element_count(out) > 0) return false;
-  }
-  return true;
+  return std::all_of(nest.loops.begin(), nest.loops.end(),
+                     [](const Loop& loop) { return element_count(loop.out_extents()) == 0; });
 }
 
 // Of a nest that is one stage: only windows are then copied to rows.
@@ -40,12 +36,11 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
     if (split) workload = std::move(*split);
     else one = {.first = 1, .last = 0};  // of no stage
   }
-  schedule.fates.resize(count);
+  schedule.fates.assign(count, {.inlined = true});
 
-  std::vector<bool> may_inline(count);
+  std::vector<bool> may_inline;
   for (size_t s = 0; s < count; ++s) {
-    may_inline[s] = structure.of(s).place == Place::anywhere;
-    schedule.fates[s].inlined = true;
+    may_inline.push_back(structure.of(s).place == Place::anywhere);
   }
   std::vector<size_t> left;  // for each stage that is left: which of the given ones it is
   const Workload fewer = inlined(workload, may_inline, left);
@@ -79,13 +74,13 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
   };
   for (const Group& group : groups_of(schedule.workload, alone, loops, schedule.strip_loops)) {
     const size_t first = group.stages[0];
+    const size_t given = left[ready.origins[first]];
     if (ready.fixed[first]) {
       schedule.fixed.push_back(first);
       continue;
     }
     if (ready.contracts[first]) {
       const Stage& stage = schedule.workload.stages[first];
-      const size_t given = left[ready.origins[first]];
       if (transforms[ready.origins[first]]) {
         const int side = structure.of(given).winograd;
         add(first, ProductItem{first, product_shape(*schedule.fates[given].winograd, side), side});
@@ -107,7 +102,6 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
     for (const size_t s : group.stages) {
       if (group.stages.size() > 1) schedule.fates[left[ready.origins[s]]].shared = true;
     }
-    const size_t given = left[ready.origins[first]];
     for (Nest& nest : lower(schedule.workload, group, structure.of(given).copied)) {
       if (is_empty(nest)) continue;
       if (group.stages.size() == 1) schedule.fates[given].window_bytes = window_bytes(nest);
@@ -126,14 +120,12 @@ Policy default_policy(const Schedule& schedule, const Structure& structure, cons
     // What a strip makes is small, and read at once.
     const bool in_strip = schedule.loop_of[i] >= 0;
     if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
-      NestPolicy loops = choose_loops(*nest, device);
-      for (LoopPolicy& loop : loops.loops) loop.streaming = loop.streaming && !in_strip;
-      policy.items.emplace_back(std::move(loops));
+      policy.items.emplace_back(choose_loops(*nest, device, !in_strip));
     } else {
       const auto& product = std::get<ProductItem>(schedule.items[i]);
-      ProductPolicy own = product.winograd != 0 ? default_transformed(product.shape, device)
-                          : product.strassen    ? default_halves(product.shape, device)
-                                                : default_product(product.shape, device);
+      ProductPolicy own = product.shape.transformed
+                              ? default_transformed(product.shape, product.strassen, device)
+                              : default_product(product.shape, device);
       own.streaming = own.streaming && !in_strip;
       policy.items.emplace_back(std::move(own));
     }
@@ -148,18 +140,14 @@ Structure default_structure(const Schedule& plain, const Device& device) {
   constexpr int kFew = 4;
   constexpr int kEnough = 32;
   for (size_t s = 0; s < plain.fates.size(); ++s) {
-    const int side =
-        plain.fates[s].winograd ? default_winograd(*plain.fates[s].winograd, device) : 0;
-    if (side == 0) continue;
+    const Schedule::Fate& fate = plain.fates[s];
+    StagePolicy own;
+    if (fate.winograd) own.winograd = default_winograd(*fate.winograd, device);
+    own.copied = device.vector_registers < kEnough || fate.window_bytes == 0 ||
+                 fate.window_bytes > int64_t{kFew} * device.vector_bytes;
+    if (own == StagePolicy{}) continue;
     structure.stages.resize(plain.fates.size());
-    structure.stages[s].winograd = side;
-  }
-  if (device.vector_registers < kEnough) return structure;
-  for (size_t s = 0; s < plain.fates.size(); ++s) {
-    const int64_t bytes = plain.fates[s].window_bytes;
-    if (bytes == 0 || bytes > int64_t{kFew} * device.vector_bytes) continue;
-    structure.stages.resize(plain.fates.size());
-    structure.stages[s].copied = false;
+    structure.stages[s] = own;
   }
   return structure;
 }
@@ -172,8 +160,7 @@ Policy default_policy(const Workload& workload, const Device& device) {
 Nest decided(Nest nest, const NestPolicy& policy) {
   for (size_t i = 0; i < nest.loops.size(); ++i) nest.loops[i].policy = policy.loops[i];
   if (has_open_outer(nest)) {
-    const Shape& extents = nest.loops[0].extents;
-    nest.outer.assign(extents.begin(), extents.begin() + policy.outer);
+    nest.outer = head(nest.loops[0].extents, static_cast<size_t>(policy.outer));
   }
   const auto scattered = [&](const Loop& loop) {
     return loop.policy.streaming && !stores_whole_vectors(nest, loop, loop.policy);

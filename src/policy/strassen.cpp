@@ -9,10 +9,8 @@ namespace {
 
 // What is stored is read at once.
 Nest finished(Nest nest, Loop loop, const Device& device) {
-  size_t kept = ~size_t{0};
-  nest.loops = {lower_loop(nest.buffers, std::move(loop), nest.outer.size(), kept)};
-  NestPolicy policy = choose_loops(nest, device);
-  policy.loops[0].streaming = false;
+  nest.loops = {lower_loop(nest.buffers, std::move(loop), nest.outer.size())};
+  const NestPolicy policy = choose_loops(nest, device, false);
   return decided(std::move(nest), policy);
 }
 
@@ -43,12 +41,8 @@ Nest strassen_sums(const Workload& workload, const MatrixLoad& left, const Produ
   const int64_t upper = ceil_div(shape.rows, 2);
   Nest nest;
   nest.outer = {upper};
-  nest.buffers = {{DType::f32, workload.values[static_cast<size_t>(left.value)].type.shape,
-                   workload.storage(left.value), false},
+  nest.buffers = {buffer_over(workload, left.value),
                   {DType::f32, {(kStrassenSums - 1) * step + upper * pitch}, -1, false}};
-  Loop loop;
-  loop.extents = {upper, shape.depth / 2};
-  loop.out_rank = 2;
   const auto quarter = [&](int64_t row, int64_t depth) {
     const Expr at = Expr::axis(0) * (2 * left.row_stride) + Expr::axis(1) +
                     (left.base + row * left.row_stride + depth * shape.depth / 2);
@@ -59,10 +53,13 @@ Nest strassen_sums(const Workload& workload, const MatrixLoad& left, const Produ
   const Expr none = Expr::constant(DType::f32, 0);
   const Expr a21 = alone ? none : quarter(1, 0);
   const Expr a22 = alone ? none : quarter(1, 1);
-  if (alone) loop.results = {a11, none, a11 + a12, none, a12};
-  else loop.results = {a11 + a22, a21 + a22, a11 + a12, a21 - a11, a12 - a22};
+  std::vector<Expr> sums;
+  if (alone) sums = {a11, none, a11 + a12, none, a12};
+  else sums = {a11 + a22, a21 + a22, a11 + a12, a21 - a11, a12 - a22};
   const Expr place = Expr::axis(0) * pitch + Expr::axis(1);
-  for (int64_t s = 0; s < kStrassenSums; ++s) loop.stores.push_back({1, place + s * step});
+  std::vector<NestStore> stores;
+  for (int64_t s = 0; s < kStrassenSums; ++s) stores.push_back({1, place + s * step});
+  Loop loop = plain_loop({upper, shape.depth / 2}, std::move(sums), std::move(stores));
   return finished(std::move(nest), std::move(loop), device);
 }
 
@@ -75,11 +72,8 @@ Nest strassen_zeros(int64_t rows, int64_t width, const Device& device) {
   Nest nest;
   nest.outer = {rows};
   nest.buffers = {{DType::f32, {rows * width}, -1, false}};
-  Loop loop;
-  loop.extents = {rows, width};
-  loop.out_rank = 2;
-  loop.results = {Expr::constant(DType::f32, 0)};
-  loop.stores = {{0, Expr::axis(0) * width + Expr::axis(1)}};
+  const NestStore store{0, Expr::axis(0) * width + Expr::axis(1)};
+  Loop loop = plain_loop({rows, width}, {Expr::constant(DType::f32, 0)}, {store});
   return finished(std::move(nest), std::move(loop), device);
 }
 

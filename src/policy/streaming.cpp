@@ -12,8 +12,6 @@ namespace {
 // A block should still be in the second-level cache when it is written.
 constexpr int64_t kMostGathered = 128 << 10;
 
-Expr axis_at(size_t axis) { return Expr::axis(static_cast<int64_t>(axis)); }
-
 bool may_gather_turned(const Nest& nest, const Loop& loop, const LoopPolicy& policy) {
   // Along the results' last two axes, of which the blocks' is cut without a rest.
   const size_t rank = loop.extents.size();
@@ -75,39 +73,26 @@ Nest gather_turned(Nest nest) {
   const NestStore out = turned.stores[0];
   const auto block = static_cast<size_t>(policy.block_axis);
   const int64_t length = turned.extents[block + 1];
-  const int64_t gathered = policy.block * length;
-
-  nest.outer.assign(turned.extents.begin(), turned.extents.begin() + policy.block_axis);
-  nest.outer.push_back(turned.extents[block] / policy.block);
   const DType dtype = nest.buffers[static_cast<size_t>(out.buffer)].dtype;
   const auto row = static_cast<int>(nest.buffers.size());
   nest.buffers.push_back({.dtype = dtype, .shape = {policy.block, length}, .row = true});
 
-  std::vector<Expr> axes;
-  for (size_t axis = 0; axis < block; ++axis) axes.push_back(axis_at(axis));
-  axes.push_back(axis_at(block) * policy.block + axis_at(block + 1));
-  axes.push_back(axis_at(block + 2));
-  turned.results[0] = with_axes(turned.results[0], axes);
-  turned.stores[0] = {row, axis_at(block + 1) * length + axis_at(block + 2)};
-  turned.extents = nest.outer;
-  turned.extents.insert(turned.extents.end(), {policy.block, length});
-  turned.out_rank = turned.extents.size();
+  turned.split(block, policy.block);
+  turned.stores[0] = {row, Expr::axis(block + 1) * length + Expr::axis(block + 2)};
   turned.policy.vector_axis += 1;
   turned.policy.block_axis += 1;
   turned.policy.streaming = false;
+  nest.outer = head(turned.extents, block + 1);
 
-  Loop written;
-  written.extents = nest.outer;
-  written.extents.push_back(gathered);
-  written.out_rank = written.extents.size();
-  axes[block] = axis_at(block) * policy.block;
-  axes[block + 1] = axis_at(block + 1);
-  written.results = {Expr::linear_load(row, dtype, axis_at(block + 1))};
-  written.stores = {{out.buffer, with_axes(out.offset, axes)}};
-  written.policy = {.vector_axis = static_cast<int>(block) + 1,
-                    .lanes = policy.lanes,
-                    .unroll = 4,
-                    .streaming = true};
+  // Where a block's first row begins, and from there on.
+  std::vector<Expr> axes = axes_from(0, block + 2);
+  axes[block] = axes[block] * policy.block;
+  Shape extents = nest.outer;
+  extents.push_back(policy.block * length);
+  Loop written = plain_loop(extents, {Expr::linear_load(row, dtype, Expr::axis(block + 1))},
+                            {{out.buffer, with_axes(out.offset, axes)}});
+  written.policy = {
+      .vector_axis = policy.vector_axis, .lanes = policy.lanes, .unroll = 4, .streaming = true};
   nest.loops.push_back(std::move(written));
   return nest;
 }

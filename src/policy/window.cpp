@@ -1,6 +1,7 @@
 #include "policy/window.h"
 
 #include <algorithm>
+#include <map>
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
@@ -19,14 +20,12 @@ constexpr int64_t kLeastRows = 4;
 // A row is read several times: at least the second-level cache should hold it.
 constexpr int64_t kLargestRow = 256 << 10;
 
-Expr axis(size_t which) { return Expr::axis(static_cast<int64_t>(which)); }
-Expr number(int64_t value) { return Expr::integer(DType::i64, value); }
-
 // The linear form as an expression, without one of its axes.
 Expr without_axis(const Affine& form, size_t left_out) {
-  Expr sum = number(form.constant);
+  Expr sum = Expr::position(form.constant);
   for (size_t i = 0; i < form.coefficients.size(); ++i) {
-    if (i != left_out && form.coefficients[i] != 0) sum = sum + axis(i) * form.coefficients[i];
+    if (i != left_out && form.coefficients[i] != 0)
+      sum = sum + Expr::axis(i) * form.coefficients[i];
   }
   return sum;
 }
@@ -39,9 +38,7 @@ class WindowLowering {
 
   std::optional<Nest> lower() {
     if (!loop_.reducer || loop_.out_rank < 2) return std::nullopt;
-    const Shape taps(loop_.extents.begin() + static_cast<int64_t>(loop_.out_rank),
-                     loop_.extents.end());
-    const int64_t count = element_count(taps);
+    const int64_t count = element_count(tail(loop_.extents, loop_.out_rank));
     if (count < 2 || count > kLargestWindow || element_count(loop_.extents) == 0) {
       return std::nullopt;
     }
@@ -60,11 +57,10 @@ class WindowLowering {
   std::optional<Nest> lower_strips(size_t strip) {
     const std::vector<Expr> loads = window_loads();
     if (loads.empty() || element_count(loop_.extents) == 0) return std::nullopt;
-    bool others = false;
-    for_each_node(loop_.results[0], [&](const Expr& e) {
+    const bool others = any_node(loop_.results[0], [&](const Expr& e) {
       const auto same = [&](const Expr& load) { return &*load == &*e; };
       const bool leaves = e->op == ExprOp::load && has_outside(e);
-      others = others || (leaves && std::none_of(loads.begin(), loads.end(), same));
+      return leaves && std::none_of(loads.begin(), loads.end(), same);
     });
     if (others) return std::nullopt;
     aligned_ = strip;
@@ -78,20 +74,18 @@ class WindowLowering {
 
  private:
   std::optional<Nest> with_rows(const std::vector<Expr>& loads) {
-    nest_.outer.assign(loop_.extents.begin(), loop_.extents.begin() + static_cast<int64_t>(outer_));
-    std::vector<std::pair<Expr, Expr>> replaced;
+    nest_.outer = head(loop_.extents, outer_);
+    std::map<const Expr::Node*, Expr> rows;
     for (const Expr& load : loads) {
       const std::optional<Expr> row = row_of(load);
       if (!row) return std::nullopt;
-      replaced.emplace_back(load, *row);
+      rows.emplace(&*load, *row);
     }
     Loop plain = loop_;
     for (Expr& expr : plain.reducer ? plain.elements : plain.results) {
-      expr = rewrite(expr, [&](const Expr& e) -> Expr {
-        for (const auto& [from, to] : replaced) {
-          if (&*from == &*e) return to;
-        }
-        return {};
+      expr = rewrite(expr, [&](const Expr& e) {
+        const auto row = rows.find(&*e);
+        return row != rows.end() ? row->second : Expr{};
       });
     }
     add(std::move(plain));
@@ -104,33 +98,18 @@ class WindowLowering {
     if (outer_ + 1 >= loop_.out_rank) return false;
     int64_t bytes = 0;
     for (const Expr& load : loads) {
-      const Shape& shape = shape_of(load);
-      bytes += element_count({shape.begin() + static_cast<int64_t>(aligned_), shape.end()}) *
-               info(load.dtype()).bytes;
+      bytes += element_count(tail(shape_of(load), aligned_)) * info(load.dtype()).bytes;
     }
     const int64_t extent = loop_.extents[outer_];
     int64_t rows = extent;
     while (rows > 1 && (extent % rows != 0 || bytes * rows / extent > kComfortableRow)) --rows;
     if (rows == extent || rows < kLeastRows) return false;
-    std::vector<Expr> to;
-    for (size_t i = 0; i < loop_.extents.size(); ++i) {
-      if (i == outer_) to.push_back(axis(i) * rows + axis(i + 1));
-      else to.push_back(axis(i < outer_ ? i : i + 1));
-    }
-    for (Expr& element : loop_.elements) element = with_axes(element, to);
-    for (Expr& result : loop_.results) result = with_axes(result, to);
-    for (NestStore& store : loop_.stores) store.offset = with_axes(store.offset, to);
-    loop_.extents[outer_] = rows;
-    loop_.extents.insert(loop_.extents.begin() + static_cast<int64_t>(outer_), extent / rows);
-    ++loop_.out_rank;
+    loop_.split(outer_, rows);
     strip_ = outer_++;
     return true;
   }
 
-  void add(Loop loop) {
-    size_t kept = ~size_t{0};
-    nest_.loops.push_back(lower_loop(nest_.buffers, std::move(loop), outer_, kept));
-  }
+  void add(Loop loop) { nest_.loops.push_back(lower_loop(nest_.buffers, std::move(loop), outer_)); }
 
   const Shape& shape_of(const Expr& load) const {
     return nest_.buffers[static_cast<size_t>(load->id)].shape;
@@ -139,7 +118,6 @@ class WindowLowering {
   // How far neighbours of the last output axis, which vectors go along, lie apart in the load's
   // last dimension.
   int64_t step_of(const Expr& load) const {
-    if (load->rank == 0) return 0;
     const auto form =
         affine_of(load->operands[static_cast<size_t>(load->rank) - 1], loop_.extents.size());
     return form ? form->coefficients[loop_.out_rank - 1] : 0;
@@ -162,10 +140,8 @@ class WindowLowering {
     size_t axes = 0;
     const Shape& shape = shape_of(load);
     while (axes + 1 < shape.size() && axes < loop_.out_rank) {
-      const Expr& index = load->operands[axes];
-      const bool same = index->op == ExprOp::axis && index->id == static_cast<int64_t>(axes);
-      const bool single = loop_.extents[axes] == 1 && index.is_integer(0);
-      if (!(same || single) || shape[axes] != loop_.extents[axes]) break;
+      const int64_t extent = loop_.extents[axes];
+      if (!follows_axis(load->operands[axes], axes, extent) || shape[axes] != extent) break;
       ++axes;
     }
     return axes;
@@ -179,9 +155,9 @@ class WindowLowering {
     const size_t vector = loop_.out_rank - 1;
     const int64_t line = std::max<int64_t>(1, kCacheLine / info(load.dtype()).bytes);
     Shape row;
-    std::vector<Expr> from;   // index of the source, over the copy's axes
-    std::vector<Expr> index;  // index of the row, over the loop's axes
-    for (size_t d = 0; d < aligned_; ++d) from.push_back(axis(d));
+    // The index of the source, over the copy's axes, and of the row, over the loop's.
+    std::vector<Expr> from = axes_from(0, aligned_);
+    std::vector<Expr> index;
     for (size_t d = aligned_; d < shape.size(); ++d) {
       auto form = affine_of(load->operands[d], loop_.extents.size());
       if (!form) return std::nullopt;
@@ -189,17 +165,17 @@ class WindowLowering {
         if (form->coefficients[i] != 0 && loop_.extents[i] != 1) return std::nullopt;
       }
       // A row counts from where its strip begins.
-      Expr start = number(0);
+      Expr start = Expr::position(0);
       if (strip_) {
-        start = axis(*strip_) * form->coefficients[*strip_];
+        start = Expr::axis(*strip_) * form->coefficients[*strip_];
         form->coefficients[*strip_] = 0;
       }
       const Expr position = without_axis(*form, loop_.extents.size());
       const auto range = interval_of(position, loop_.extents);
       if (!range) return std::nullopt;
-      const int64_t step = d + 1 == shape.size() ? step_of(load) : 1;
       const size_t first_axis = outer_ + row.size();
-      if (step > 1 && step <= kLargestStep) {
+      if (d + 1 == shape.size()) {
+        const int64_t step = step_of(load);
         // Elements a step apart lie side by side: first those of every position's remainder. Where
         // some lie outside, the source's first one begins a cache line.
         const int64_t before =
@@ -210,14 +186,14 @@ class WindowLowering {
         const auto rest_range = interval_of(rest, loop_.extents);
         if (!rest_range || rest_range->low < 0) return std::nullopt;
         index.push_back(mod(rest, step));
-        index.push_back(axis(vector) + rest / step);
+        index.push_back(Expr::axis(vector) + rest / step);
         row.push_back(step);
         row.push_back(loop_.extents[vector] + rest_range->high / step);
-        from.push_back(start + axis(first_axis) + axis(first_axis + 1) * step - before);
+        from.push_back(start + Expr::axis(first_axis) + Expr::axis(first_axis + 1) * step - before);
       } else {
         index.push_back(position - range->low);
         row.push_back(range->high - range->low + 1);
-        from.push_back(start + axis(first_axis) + range->low);
+        from.push_back(start + Expr::axis(first_axis) + range->low);
       }
     }
     // Lines of the row begin at cache lines.
@@ -226,31 +202,18 @@ class WindowLowering {
     if (bytes > kLargestRow) return std::nullopt;
     const int buffer = static_cast<int>(nest_.buffers.size());
     nest_.buffers.push_back({load.dtype(), row, -1, true});
-    add_fill(buffer, row, outside);
+    // What lies outside does so for every outer point: it is written once.
+    Loop fill = loop_over(buffer, row, outside);
+    fill.once = true;
+    add(std::move(fill));
     add_copy(buffer, row, Expr::load(load->id, load.dtype(), from, outside));
     return Expr::load(buffer, load.dtype(), index);
   }
 
   Loop loop_over(int buffer, const Shape& row, const Expr& result) const {
-    Loop loop;
-    loop.extents = nest_.outer;
-    Expr offset = number(0);
-    const Shape strides = row_major_strides(row);
-    for (size_t d = 0; d < row.size(); ++d) {
-      offset = offset + axis(outer_ + d) * strides[d];
-      loop.extents.push_back(row[d]);
-    }
-    loop.out_rank = loop.extents.size();
-    loop.results = {result};
-    loop.stores = {{buffer, offset}};
-    return loop;
-  }
-
-  // What lies outside does so for every outer point: it is written once.
-  void add_fill(int buffer, const Shape& row, const Expr& outside) {
-    Loop fill = loop_over(buffer, row, outside);
-    fill.once = true;
-    add(std::move(fill));
+    Shape extents = nest_.outer;
+    extents.insert(extents.end(), row.begin(), row.end());
+    return plain_loop(extents, {result}, {{buffer, offset_of(axes_from(outer_, row.size()), row)}});
   }
 
   void add_copy(int buffer, const Shape& row, const Expr& source) {
@@ -263,10 +226,10 @@ class WindowLowering {
         continue;
       }
       Loop& copy = copies.back();
-      int64_t before = 0;
-      for (const Expr& load : copy.results) {
-        before += first_position(load, copy) < first_position(part.results[0], part) ? 1 : 0;
-      }
+      const auto before =
+          std::count_if(copy.results.begin(), copy.results.end(), [&](const Expr& load) {
+            return first_position(load, copy) < first_position(part.results[0], part);
+          });
       copy.results.insert(copy.results.begin() + before, part.results[0]);
       copy.stores.insert(copy.stores.begin() + before, part.stores[0]);
     }

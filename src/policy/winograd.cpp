@@ -1,30 +1,24 @@
 #include "policy/winograd.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "device/machine_model.h"
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/contraction.h"
 #include "policy/lower.h"
-#include "policy/parts.h"
 
 namespace aoe {
 namespace {
 
-Expr axis(int64_t which) { return Expr::axis(which); }
-Expr number(int64_t value) { return Expr::integer(DType::i64, value); }
-
-// One axis alone: which.
-std::optional<size_t> axis_of(const Expr& index) {
-  if (index->op != ExprOp::axis) return std::nullopt;
-  return static_cast<size_t>(index->id);
-}
+using Row = std::vector<double>;
 
 // Sums of numbers times expressions, left out where they are zero.
-Expr combination(const std::vector<double>& factors, const std::vector<Expr>& of) {
+Expr combination(const Row& factors, const std::vector<Expr>& of) {
   Expr sum;
   for (size_t i = 0; i < of.size(); ++i) {
     if (factors[i] == 0) continue;
@@ -36,37 +30,35 @@ Expr combination(const std::vector<double>& factors, const std::vector<Expr>& of
   return sum;
 }
 
+// Where two rows of factors differ in signs only: what is the same in both, and what is not.
+std::optional<std::array<Row, 2>> same_and_opposite(const Row& a, const Row& b) {
+  std::array<Row, 2> parts{Row(a.size()), Row(a.size())};
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::fabs(a[i]) != std::fabs(b[i])) return std::nullopt;
+    parts[a[i] == b[i] ? 0 : 1][i] = a[i];
+  }
+  return parts;
+}
+
+bool has_factors(const Row& row) {
+  return std::any_of(row.begin(), row.end(), [](double x) { return x != 0; });
+}
+
 // A matrix times a column of expressions. Rows that differ in signs only share what they can:
 // points come in pairs of opposite ones.
 std::vector<Expr> times(const std::vector<double>& matrix, const std::vector<Expr>& column) {
   const size_t n = column.size();
-  const size_t rows = matrix.size() / n;
-  const auto row = [&](size_t i) {
-    return std::vector<double>(matrix.begin() + static_cast<int64_t>(i * n),
-                               matrix.begin() + static_cast<int64_t>((i + 1) * n));
-  };
-  std::vector<Expr> result(rows);
-  for (size_t i = 0; i < rows; ++i) {
-    if (result[i]) continue;
-    for (size_t k = i + 1; k < rows; ++k) {
+  std::vector<Expr> result(matrix.size() / n);
+  const auto row = [&](size_t i) { return Row(&matrix[i * n], &matrix[i * n] + n); };
+  for (size_t i = 0; i < result.size(); ++i) {
+    for (size_t k = i + 1; k < result.size(); ++k) {
       if (result[i] || result[k]) continue;
-      const auto a = row(i);
-      const auto b = row(k);
-      std::vector<double> same(n);
-      std::vector<double> other(n);
-      bool pair = true;
-      for (size_t j = 0; j < n; ++j) {
-        pair = pair && std::fabs(a[j]) == std::fabs(b[j]);
-        (a[j] == b[j] ? same : other)[j] = a[j];
-      }
-      const auto empty = [](const std::vector<double>& v) {
-        return std::all_of(v.begin(), v.end(), [](double x) { return x == 0; });
-      };
-      if (!pair || empty(same) || empty(other)) continue;
-      const Expr s = combination(same, column);
-      const Expr o = combination(other, column);
-      result[i] = s + o;
-      result[k] = s - o;
+      const auto parts = same_and_opposite(row(i), row(k));
+      if (!parts || !has_factors((*parts)[0]) || !has_factors((*parts)[1])) continue;
+      const Expr same = combination((*parts)[0], column);
+      const Expr opposite = combination((*parts)[1], column);
+      result[i] = same + opposite;
+      result[k] = same - opposite;
     }
     result[i] = result[i] ? result[i] : combination(row(i), column);
   }
@@ -77,37 +69,34 @@ std::vector<Expr> times(const std::vector<double>& matrix, const std::vector<Exp
 std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<Expr>& column) {
   const size_t n = column.size();
   const size_t rows = matrix.size() / n;
+  const auto factors_of = [&](size_t j) {
+    Row factors;
+    for (size_t i = 0; i < rows; ++i) factors.push_back(matrix[i * n + j]);
+    return factors;
+  };
   std::vector<Expr> terms;
-  std::vector<std::vector<double>> factors;  // for each term: of every row
-  std::vector<bool> done(n);
-  const auto factor = [&](size_t i, size_t j) { return matrix[i * n + j]; };
-  const auto add = [&](const Expr& term, const std::vector<double>& of) {
+  std::vector<Row> factors;  // for each term: of every row
+  const auto add = [&](const Expr& term, const Row& of) {
     terms.push_back(term);
     factors.push_back(of);
   };
+  std::vector<bool> done(n);
   for (size_t j = 0; j < n; ++j) {
-    if (done[j]) continue;
-    std::vector<double> own(rows);
-    for (size_t i = 0; i < rows; ++i) own[i] = factor(i, j);
-    for (size_t k = j + 1; k < n && !done[j]; ++k) {
-      std::vector<double> even(rows);
-      std::vector<double> odd(rows);
-      bool pair = true;
-      for (size_t i = 0; i < rows; ++i) {
-        pair = pair && own[i] != 0 && std::fabs(own[i]) == std::fabs(factor(i, k));
-        (own[i] == factor(i, k) ? even : odd)[i] = own[i];
-      }
-      if (!pair) continue;
-      add(column[j] + column[k], even);
-      add(column[j] - column[k], odd);
+    const Row own = factors_of(j);
+    const bool everywhere = std::find(own.begin(), own.end(), 0.0) == own.end();
+    for (size_t k = j + 1; k < n && everywhere && !done[j]; ++k) {
+      const auto parts = same_and_opposite(own, factors_of(k));
+      if (!parts) continue;
+      add(column[j] + column[k], (*parts)[0]);
+      add(column[j] - column[k], (*parts)[1]);
       done[j] = done[k] = true;
     }
     if (!done[j]) add(column[j], own);
   }
   std::vector<Expr> result;
   for (size_t i = 0; i < rows; ++i) {
-    std::vector<double> of;
-    for (const auto& f : factors) of.push_back(f[i]);
+    Row of;
+    for (const Row& f : factors) of.push_back(f[i]);
     result.push_back(combination(of, terms));
   }
   return result;
@@ -117,17 +106,15 @@ std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<
 template <typename Fn>
 std::vector<Expr> both_ways(std::vector<Expr> tile, size_t points, const Fn& along) {
   for (int way = 0; way < 2; ++way) {
-    std::vector<Expr> next;  // transposed, so that the second way is like the first
     const size_t width = points;
-    const size_t height = tile.size() / width;
+    std::vector<Expr> next;  // transposed, so that the second way is like the first
     for (size_t x = 0; x < width; ++x) {
       std::vector<Expr> column;
-      for (size_t y = 0; y < height; ++y) column.push_back(tile[y * width + x]);
+      for (size_t at = x; at < tile.size(); at += width) column.push_back(tile[at]);
       const std::vector<Expr> moved = along(column);
       next.insert(next.end(), moved.begin(), moved.end());
     }
     points = next.size() / width;
-    // `next` is x by y'; it is looked at as rows of y'.
     tile = std::move(next);
   }
   return tile;
@@ -136,24 +123,28 @@ std::vector<Expr> both_ways(std::vector<Expr> tile, size_t points, const Fn& alo
 int64_t tiles_along(int64_t extent, int side) { return ceil_div(extent, int64_t{side}); }
 
 // Vectors along the last axis, one at a time: a tile has many of them.
-NestPolicy vectors_along_last(const Nest& nest, const Device& device) {
-  NestPolicy policy{.outer = static_cast<int>(nest.outer.size()), .loops = {}};
-  for (const Loop& loop : nest.loops) {
-    const int64_t extent = loop.extents.back();
-    LoopPolicy own;
-    own.lanes = device.vector_bytes / 4;
-    while (own.lanes / 2 >= extent && own.lanes > 1) own.lanes /= 2;
+void decide(Nest& nest, const Device& device) {
+  for (Loop& loop : nest.loops) {
+    int lanes = device.vector_bytes / 4;
+    while (lanes / 2 >= loop.extents.back() && lanes > 1) lanes /= 2;
     // What is left of a border may have no axis but the outer ones, which calls range over.
-    if (loop.extents.size() <= nest.outer.size()) own.lanes = 1;
-    if (own.lanes > 1) own.vector_axis = static_cast<int>(loop.extents.size()) - 1;
-    policy.loops.push_back(own);
+    if (lanes == 1 || loop.extents.size() <= nest.outer.size()) continue;
+    loop.policy = {.vector_axis = static_cast<int>(loop.extents.size()) - 1, .lanes = lanes};
   }
-  return policy;
 }
 
-void decide(Nest& nest, const Device& device) {
-  const NestPolicy policy = vectors_along_last(nest, device);
-  for (size_t i = 0; i < nest.loops.size(); ++i) nest.loops[i].policy = policy.loops[i];
+// As if it held all rows of tiles for each position; a call has some of them.
+NestBuffer own_buffer(int64_t positions, int64_t step, int64_t all) {
+  return {DType::f32, {(positions - 1) * step + all}, -1, false};
+}
+
+// The stage's axes at a place in the images.
+std::vector<Expr> axes_at(const Winograd& w, const Expr& y, const Expr& x) {
+  std::vector<Expr> axes(w.axes, Expr::position(0));
+  if (w.batch) axes[*w.batch] = Expr::axis(0);
+  axes[w.y] = y;
+  axes[w.x] = x;
+  return axes;
 }
 
 }  // namespace
@@ -189,16 +180,16 @@ WinogradTile::WinogradTile(int side) : side(side), points(side + 2) {
     for (size_t k = 0; k < 3; ++k) {
       weights[j * 3 + k] = std::pow(at[j], static_cast<double>(k)) / scale;
     }
-    const auto c = product(j);
-    for (size_t i = 0; i < c.size(); ++i) image[j * n + i] = c[i];
     for (size_t i = 0; i < static_cast<size_t>(side); ++i) {
       results[i * n + j] = std::pow(at[j], static_cast<double>(i));
     }
   }
-  weights[(n - 1) * 3 + 2] = 1;
-  const auto c = product(n);
-  for (size_t i = 0; i < c.size(); ++i) image[(n - 1) * n + i] = c[i];
-  results[static_cast<size_t>(side) * n - 1] = 1;
+  for (size_t j = 0; j < n; ++j) {
+    const std::vector<double> c = product(j);
+    std::copy(c.begin(), c.end(), &image[j * n]);
+  }
+  weights.back() = 1;
+  results.back() = 1;
   // Rounding must not keep opposite points from being recognized.
   for (std::vector<double>* matrix : {&image, &results}) {
     for (double& value : *matrix) {
@@ -253,25 +244,21 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
   const Shape extents = stage.extents();
   w.axes = extents.size();
   const size_t out = stage.axes.size();
-  const Shape& shape = workload.values[static_cast<size_t>(c->left->id)].type.shape;
-  if (has_outside(c->left) &&
-      !(c->left->operands.back().is_constant() && c->left->operands.back()->number == 0)) {
-    return std::nullopt;
-  }
+  const Shape& shape = workload.type_of(c->left->id).shape;
+  const Expr outside = outside_of(c->left);
+  if (outside && !(outside.is_constant() && outside->number == 0)) return std::nullopt;
   int windows = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     const Expr& index = c->left->operands[d];
-    if (const auto single = axis_of(index)) {
-      if (extents[*single] != shape[d]) return std::nullopt;
-      if (*single >= out) {
-        if (d + 1 != shape.size()) return std::nullopt;
-        w.channel = *single;
-        w.channels = extents[*single];
-      } else {
-        if (w.batch) return std::nullopt;
-        w.batch = *single;
-        w.images = extents[*single];
+    if (index->op == ExprOp::axis) {
+      const auto single = static_cast<size_t>(index->id);
+      const bool channel = single >= out;
+      if (extents[single] != shape[d] || (channel ? d + 1 != shape.size() : w.batch.has_value())) {
+        return std::nullopt;
       }
+      if (channel) w.channel = single;
+      else w.batch = single;
+      (channel ? w.channels : w.images) = shape[d];
       continue;
     }
     if (index.is_integer(0) && shape[d] == 1) continue;
@@ -296,32 +283,23 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
     return std::nullopt;
   }
   w.filters = extents[w.filter];
+  const std::set<size_t> known{
+      w.y, w.x, w.filter, w.tap_y, w.tap_x, w.channel, w.batch.value_or(w.y)};
   for (size_t i = 0; i < extents.size(); ++i) {
-    const bool known = i == w.y || i == w.x || i == w.filter || i == w.tap_y || i == w.tap_x ||
-                       i == w.channel || (w.batch && i == *w.batch);
-    if (!known && extents[i] != 1) return std::nullopt;
+    if (!known.contains(i) && extents[i] != 1) return std::nullopt;
   }
   return w;
 }
 
-namespace {
-
-int64_t tiles_of(const Winograd& w, int side) {
+int64_t winograd_tiles(const Winograd& w, int side) {
   return w.images * tiles_along(w.height, side) * tiles_along(w.width, side);
 }
-
-// As if it held all rows of tiles for each position; a call has some of them.
-NestBuffer own_buffer(int64_t positions, int64_t step, int64_t all) {
-  return {DType::f32, {(positions - 1) * step + all}, -1, false};
-}
-
-}  // namespace
 
 double winograd_cycles(const Winograd& w, int side, double products, const Device& device) {
   const double positions = (side + 2.0) * (side + 2.0);
   const auto c = static_cast<double>(w.channels);
   const auto k = static_cast<double>(w.filters);
-  const double points = static_cast<double>(tiles_of(w, side)) * positions;
+  const double points = static_cast<double>(winograd_tiles(w, side)) * positions;
   return std::max(products, machine::fetching_cycles(positions * c * k * 4, device)) +
          machine::kTransformed * points * (c + k) / (device.vector_bytes / 4);
 }
@@ -340,7 +318,8 @@ int default_winograd(const Winograd& w, const Device& device) {
   int chosen = 0;
   for (const int side : kWinogradTiles) {
     const double positions = (side + 2.0) * (side + 2.0);
-    const double products = static_cast<double>(tiles_of(w, side)) * positions * c * k / lanes;
+    const double products =
+        static_cast<double>(winograd_tiles(w, side)) * positions * c * k / lanes;
     const double cycles = winograd_cycles(w, side, products / machine::kShareOfPeak, device);
     if (cycles < best) {
       best = cycles;
@@ -355,11 +334,9 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
   const int64_t m = tile.side;
   const int64_t rows = tiles_along(w.height, tile.side);
   const int64_t columns = tiles_along(w.width, tile.side);
-  const auto value = static_cast<int>(w.image->id);
   Nest nest;
   nest.outer = {w.images, rows};
-  nest.buffers = {{DType::f32, workload.values[static_cast<size_t>(value)].type.shape,
-                   workload.storage(value), false},
+  nest.buffers = {buffer_over(workload, w.image->id),
                   own_buffer(tile.positions(), memory.image_step(w, tile.side),
                              w.images * rows * columns * w.channels)};
   Loop loop;
@@ -368,26 +345,22 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
   std::vector<Expr> elements;
   for (int64_t i = 0; i < tile.points; ++i) {
     for (int64_t j = 0; j < tile.points; ++j) {
-      std::vector<Expr> to(w.axes, number(0));
-      if (w.batch) to[*w.batch] = axis(0);
-      to[w.y] = axis(1) * m + i;
-      to[w.x] = axis(2) * m + j;
-      to[w.channel] = axis(3);
-      std::vector<Expr> index;
-      for (const Expr& position : index_of(w.image)) index.push_back(with_axes(position, to));
+      std::vector<Expr> to = axes_at(w, Expr::axis(1) * m + i, Expr::axis(2) * m + j);
+      to[w.channel] = Expr::axis(3);
+      std::vector<Expr> index = index_of(w.image);
+      for (Expr& position : index) position = with_axes(position, to);
       elements.push_back(Expr::load(0, DType::f32, index, Expr::constant(DType::f32, 0)));
     }
   }
   loop.results = both_ways(elements, static_cast<size_t>(tile.points),
                            [&](const std::vector<Expr>& e) { return times(tile.image, e); });
-  const Expr place = ((axis(0) * rows + axis(1)) * columns + axis(2)) * w.channels + axis(3);
+  const Expr place =
+      ((Expr::axis(0) * rows + Expr::axis(1)) * columns + Expr::axis(2)) * w.channels +
+      Expr::axis(3);
   for (int64_t p = 0; p < tile.positions(); ++p) {
     loop.stores.push_back({1, place + p * memory.image_step(w, tile.side)});
   }
-  for (Loop& part : parts_of(nest.buffers, loop, nest.outer.size())) {
-    size_t kept = ~size_t{0};
-    nest.loops.push_back(lower_loop(nest.buffers, std::move(part), nest.outer.size(), kept));
-  }
+  nest.loops = lower_parts(nest.buffers, loop, nest.outer.size());
   decide(nest, device);
   return nest;
 }
@@ -407,22 +380,18 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
   std::map<int64_t, int> buffers;  // by value
   const auto buffer_of = [&](int64_t value) {
     const auto [known, fresh] = buffers.emplace(value, static_cast<int>(nest.buffers.size()));
-    if (fresh) {
-      const TensorType& type = workload.values[static_cast<size_t>(value)].type;
-      nest.buffers.push_back(
-          {type.dtype, type.shape, workload.storage(static_cast<int>(value)), false});
-    }
+    if (fresh) nest.buffers.push_back(buffer_over(workload, value));
     return known->second;
   };
-  const Expr row = whole ? axis(1) : axis(1) + whole_rows;
+  const Expr row = whole ? Expr::axis(1) : Expr::axis(1) + whole_rows;
   const auto add_columns = [&](int64_t first, int64_t count, int64_t wide) {
     if (count == 0) return;
     Loop loop;
     loop.extents = {w.images, nest.outer[1], w.filters / memory.columns, count, memory.columns};
     loop.out_rank = loop.extents.size();
-    const Expr column = axis(3) + first;
+    const Expr column = Expr::axis(3) + first;
     const Expr place =
-        ((axis(0) * all_rows + row) * all_columns + column) * memory.columns + axis(4);
+        ((Expr::axis(0) * all_rows + row) * all_columns + column) * memory.columns + Expr::axis(4);
     std::vector<Expr> products;
     for (int64_t p = 0; p < tile.positions(); ++p) {
       products.push_back(
@@ -431,31 +400,25 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
     const std::vector<Expr> sums =
         both_ways(products, static_cast<size_t>(tile.points),
                   [&](const std::vector<Expr>& e) { return gathered(tile.results, e); });
-    const Shape strides = row_major_strides(stage.axes);
     for (int64_t dy = 0; dy < high; ++dy) {
       for (int64_t dx = 0; dx < wide; ++dx) {
-        std::vector<Expr> to(stage.extents().size(), number(0));
-        if (w.batch) to[*w.batch] = axis(0);
-        to[w.y] = row * m + dy;
-        to[w.x] = column * m + dx;
-        to[w.filter] = axis(2) * memory.columns + axis(4);
+        std::vector<Expr> to = axes_at(w, row * m + dy, column * m + dx);
+        to[w.filter] = Expr::axis(2) * memory.columns + Expr::axis(4);
         const Expr sum = sums[static_cast<size_t>(dy * m + dx)];
         const std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {
           if (e->op == ExprOp::arg) return sum;
           if (e->op != ExprOp::load) return {};
-          std::vector<Expr> index;
-          for (const Expr& position : index_of(e)) index.push_back(rewrite(position, replace));
+          std::vector<Expr> index = index_of(e);
+          for (Expr& position : index) position = rewrite(position, replace);
           return Expr::load(buffer_of(e->id), e.dtype(), index,
                             has_outside(e) ? rewrite(e->operands.back(), replace) : Expr{});
         };
         loop.results.push_back(rewrite(with_axes(stage.results[0], to), replace));
-        Expr offset = number(0);
-        for (size_t i = 0; i < stage.axes.size(); ++i) offset = offset + to[i] * strides[i];
-        loop.stores.push_back({buffer_of(stage.outputs[0]), offset});
+        loop.stores.push_back({buffer_of(stage.outputs[0]), offset_of(to, stage.axes)});
       }
     }
     size_t kept = 2;
-    nest.loops.push_back(lower_loop(nest.buffers, std::move(loop), nest.outer.size(), kept));
+    nest.loops.push_back(lower_loop(nest.buffers, std::move(loop), nest.outer.size(), &kept));
     nest.ranged_axis = static_cast<int>(kept);
   };
   add_columns(0, w.width / m, m);

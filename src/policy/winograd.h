@@ -29,6 +29,9 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
 // The sides of tiles of results that there are.
 inline constexpr std::array<int, 2> kWinogradTiles{2, 4};
 
+// Tiles of all images.
+int64_t winograd_tiles(const Winograd& w, int side);
+
 // The side for which a model of the machine expects a clear gain; 0: none.
 int default_winograd(const Winograd& w, const Device& device);
 // With tiles of a side, whose products take so many cycles if all weights are at hand: weights come
