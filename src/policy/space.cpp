@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "expr/text.h"
 #include "policy/packing.h"
@@ -16,10 +17,6 @@ namespace {
 
 // The structures of one workload that are kept at a time.
 constexpr size_t kKeptSchedules = 64;
-
-std::string_view name(Place place) {
-  return place == Place::root ? "root" : place == Place::rows ? "rows" : "anywhere";
-}
 
 // What the decisions about an item that has next to no work still count for.
 constexpr double kLeastWeight = 0.05;
@@ -40,17 +37,66 @@ double points_of(const Item& item) {
 // Sizes of blocks worth trying: all, its halves, and what the policies at hand have.
 std::vector<int64_t> block_sizes(int64_t all, int64_t unit, std::initializer_list<int64_t> more) {
   constexpr int64_t kSmallest = 8;
-  std::vector<int64_t> sizes{all};
+  std::set<int64_t> sizes{all};
   for (int64_t size = all / 2; size >= std::max(unit, kSmallest); size /= 2) {
-    sizes.push_back(size / unit * unit);
+    sizes.insert(size / unit * unit);
   }
   for (const int64_t size : more) {
-    if (size == all || (size > 0 && size < all && size % unit == 0)) sizes.push_back(size);
+    if (is_block(size, unit, all)) sizes.insert(size);
   }
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  return sizes;
+  return {sizes.begin(), sizes.end()};
 }
+
+// The numbers from `first` to `last` for which something holds.
+template <typename Fn>
+std::vector<int> numbers_where(int first, int64_t last, const Fn& holds) {
+  std::vector<int> numbers;
+  for (int number = first; number <= last; ++number) {
+    if (holds(number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// Whole vectors, or halves of them.
+std::vector<int> lane_options(int most) {
+  return most > 2 ? std::vector{most / 2, most} : std::vector{most};
+}
+
+// Policies that differ in one decision, each once. If in a structural one, by their structures.
+std::vector<Policy> others(const Space& space, const Policy& policy, bool structural) {
+  std::vector<Policy> found;
+  const std::vector<Decision> chain = space.decisions(policy);
+  for (size_t d = 0; d < chain.size(); ++d) {
+    if (structural && !chain[d].structural) continue;
+    for (size_t option = 0; option < chain[d].options.size(); ++option) {
+      if (option == chain[d].chosen) continue;
+      Policy other = space.with(policy, d, option);
+      const auto same = [&](const Policy& one) {
+        return structural ? one.structure == other.structure : one == other;
+      };
+      const bool known = same(policy) || std::any_of(found.begin(), found.end(), same);
+      if (!known) found.push_back(std::move(other));
+    }
+  }
+  return found;
+}
+
+// The decisions about a nest of one workload, for the like nest of another: axes count from the
+// last one, since vectors lie along that.
+bool fit(NestPolicy& policy, const Nest& there, const Nest& here) {
+  if (there.loops.size() != here.loops.size()) return false;
+  for (size_t i = 0; i < here.loops.size(); ++i) {
+    const int shift = static_cast<int>(here.loops[i].extents.size()) -
+                      static_cast<int>(there.loops[i].extents.size());
+    for (int* axis : {&policy.loops[i].vector_axis, &policy.loops[i].block_axis}) {
+      if (*axis >= 0) *axis = std::max(0, *axis + shift);
+    }
+  }
+  return true;
+}
+
+// As close as possible to the policy that a walk starts from.
+size_t take_wanted(size_t, size_t, size_t wanted) { return wanted; }
 
 }  // namespace
 
@@ -61,7 +107,9 @@ class Space::Walk {
       : space_(space), from_(from), choose_(choose), seen_(seen) {}
 
   Policy go() {
-    threads();
+    std::vector<int> threads{0};
+    for (int count = 1; count < space_.device_.cores; count *= 2) threads.push_back(count);
+    policy_.threads = decide("threads", threads, from_.threads);
     structural_ = true;
     structure();
     structural_ = false;
@@ -79,12 +127,9 @@ class Space::Walk {
         policy_.items.emplace_back(
             loops(*nest, std::get<NestPolicy>(from), std::get<NestPolicy>(standard.items[i])));
       } else {
-        const auto& item = std::get<ProductItem>(schedule.items[i]);
-        ProductPolicy decided = product(item.shape, std::get<ProductPolicy>(from),
-                                        std::get<ProductPolicy>(standard.items[i]));
-        strip(decided, schedule, item, std::get<ProductPolicy>(from));
-        packing(decided, schedule, item, std::get<ProductPolicy>(from));
-        policy_.items.emplace_back(std::move(decided));
+        policy_.items.emplace_back(product(schedule, std::get<ProductItem>(schedule.items[i]),
+                                           std::get<ProductPolicy>(from),
+                                           std::get<ProductPolicy>(standard.items[i])));
       }
     }
     return std::move(policy_);
@@ -119,12 +164,6 @@ class Space::Walk {
                   [](int option) { return std::string(option != 0 ? "yes" : "no"); }) != 0;
   }
 
-  void threads() {
-    std::vector<int> options{0};
-    for (int count = 1; count < space_.device_.cores; count *= 2) options.push_back(count);
-    policy_.threads = decide("threads", options, from_.threads);
-  }
-
   void structure() {
     const size_t count = space_.fates_.size();
     policy_.structure.stages.resize(count);
@@ -137,8 +176,9 @@ class Space::Walk {
       std::vector<Place> places{Place::anywhere};
       if (fate.inlined) places.push_back(Place::rows);
       if (fate.inlined || fate.shared) places.push_back(Place::root);
-      stage.place = decide("place", places, from.place,
-                           [](Place option) { return std::string(name(option)); });
+      stage.place = decide("place", places, from.place, [](Place place) -> std::string {
+        return place == Place::root ? "root" : place == Place::rows ? "rows" : "anywhere";
+      });
       if (fate.product && !fate.inlined) stage.product = decide("product", from.product);
       if (fate.window_bytes > 0) stage.copied = decide("copied", from.copied);
       if (fate.winograd && stage.product &&
@@ -153,12 +193,9 @@ class Space::Walk {
       }
     }
     // Where stages can no longer be computed by strips, they are not.
-    if (policy_.structure.strips.empty()) return;
-    for (const StripLoop& loop : space_.schedule(policy_.structure).strip_loops) {
-      if (loop.axes > 0) continue;
-      policy_.structure.strips.clear();
-      return;
-    }
+    const auto& loops = space_.schedule(policy_.structure).strip_loops;
+    const auto cannot = [](const StripLoop& loop) { return loop.axes == 0; };
+    if (std::any_of(loops.begin(), loops.end(), cannot)) policy_.structure.strips.clear();
   }
 
   NestPolicy loops(const Nest& nest, const NestPolicy& from, const NestPolicy& standard) {
@@ -171,10 +208,9 @@ class Space::Walk {
     place_ = item;
     policy.outer = static_cast<int>(nest.outer.size());
     if (has_open_outer(nest)) {
-      std::vector<int> options;
       const int most = most_outer(nest.loops[0], policy.loops[0]);
-      for (int outer = 0; outer <= most; ++outer) options.push_back(outer);
-      policy.outer = decide("outer axes", options, from.outer);
+      policy.outer =
+          decide("outer axes", numbers_where(0, most, [](int) { return true; }), from.outer);
     }
     return policy;
   }
@@ -182,27 +218,25 @@ class Space::Walk {
   LoopPolicy loop(const Nest& nest, const Loop& loop, const LoopPolicy& from,
                   const LoopPolicy& standard) {
     const size_t outer = nest.outer.size();
-    const auto axis_text = [&](int axis) {
-      return axis < 0 ? std::string("none") : axis_name(axis, loop.out_rank);
+    // An axis for which something holds, or none.
+    const auto decide_axis = [&](std::string_view name, int wanted, const auto& may_be) {
+      const auto holds = [&](int axis) {
+        return axis < 0 || (axis != nest.ranged_axis && may_be(static_cast<size_t>(axis)));
+      };
+      const int64_t last = static_cast<int64_t>(loop.extents.size()) - 1;
+      return decide(name, numbers_where(-1, last, holds), wanted, [&](int axis) {
+        return axis < 0 ? std::string("none") : axis_name(axis, loop.out_rank);
+      });
     };
     LoopPolicy policy;
-    std::vector<int> axes{-1};
     const int most = most_lanes(loop, space_.device_);
-    for (size_t axis = 0; axis < loop.extents.size() && most > 1; ++axis) {
-      if (static_cast<int>(axis) == nest.ranged_axis) continue;
-      if (may_be_vector_axis(loop, outer, axis)) axes.push_back(static_cast<int>(axis));
-    }
-    policy.vector_axis = decide("vector axis", axes, from.vector_axis, axis_text);
+    policy.vector_axis = decide_axis("vector axis", from.vector_axis, [&](size_t axis) {
+      return most > 1 && may_be_vector_axis(loop, outer, axis);
+    });
     if (policy.vector_axis >= 0) vectors(policy, loop, from, standard, most);
-
-    axes = {-1};
-    for (size_t axis = 0; axis < loop.extents.size(); ++axis) {
-      if (static_cast<int>(axis) == nest.ranged_axis) continue;
-      if (may_be_block_axis(loop, outer, policy.vector_axis, axis)) {
-        axes.push_back(static_cast<int>(axis));
-      }
-    }
-    policy.block_axis = decide("block axis", axes, from.block_axis, axis_text);
+    policy.block_axis = decide_axis("block axis", from.block_axis, [&](size_t axis) {
+      return may_be_block_axis(loop, outer, policy.vector_axis, axis);
+    });
     if (policy.block_axis >= 0) block(policy, loop, from, standard);
     // What goes to a buffer without a value is read at once.
     const bool kept = nest.buffers[static_cast<size_t>(loop.stores[0].buffer)].value >= 0;
@@ -217,67 +251,54 @@ class Space::Walk {
     const int64_t extent = loop.extents[static_cast<size_t>(policy.vector_axis)];
     int lanes = most;
     while (lanes > 2 && lanes / 2 >= extent) lanes /= 2;
-    std::vector<int> options{lanes};
-    if (lanes > 2) options.insert(options.begin(), lanes / 2);
-    policy.lanes = decide("lanes", options, from.vector_axis < 0 ? lanes : from.lanes);
-    options.clear();
-    for (int unroll = 1; unroll <= 8; unroll *= 2) options.push_back(unroll);
-    for (const int unroll : {from.unroll, standard.unroll}) {
-      if (std::find(options.begin(), options.end(), unroll) == options.end()) {
-        options.push_back(unroll);
-      }
-    }
-    std::erase_if(options, [&](int unroll) {
-      return unroll > 1 && (unroll - 1) * int64_t{policy.lanes} >= extent;
+    policy.lanes = decide("lanes", lane_options(lanes), from.vector_axis < 0 ? lanes : from.lanes);
+    const std::vector<int> options = numbers_where(1, kMostUnroll, [&](int unroll) {
+      const bool regular = unroll <= 2 || unroll == 4 || unroll == 8;
+      return (regular || unroll == from.unroll || unroll == standard.unroll) &&
+             (unroll == 1 || (unroll - 1) * int64_t{policy.lanes} < extent);
     });
-    std::sort(options.begin(), options.end());
     policy.unroll = decide("unroll", options, from.unroll);
   }
 
   void block(LoopPolicy& policy, const Loop& loop, const LoopPolicy& from,
              const LoopPolicy& standard) {
     const int64_t extent = loop.extents[static_cast<size_t>(policy.block_axis)];
-    std::vector<int> options;
-    for (int block = 2; block <= std::min<int64_t>(extent, kMostBlock); ++block) {
+    const int64_t most = std::min<int64_t>(extent, kMostBlock);
+    const std::vector<int> options = numbers_where(2, most, [&](int block) {
       const bool regular = block <= 4 || block == 6 || block == 8 || block == policy.lanes;
-      if (!regular && block != from.block && block != standard.block) continue;
       LoopPolicy tried = policy;
       tried.block = block;
-      if (is_small_enough(loop, tried)) options.push_back(block);
-    }
+      return (regular || block == from.block || block == standard.block) &&
+             is_small_enough(loop, tried);
+    });
     // What turns squares goes on to do so with other vectors.
     const bool square = from.block_axis >= 0 && from.block == from.lanes;
     if (options.empty()) policy.block_axis = -1;
     else policy.block = decide("block", options, square ? policy.lanes : from.block);
   }
 
-  ProductPolicy product(const ProductShape& shape, const ProductPolicy& from,
-                        const ProductPolicy& standard) {
+  ProductPolicy product(const Schedule& schedule, const ProductItem& item,
+                        const ProductPolicy& from, const ProductPolicy& standard) {
+    const ProductShape& shape = item.shape;
     ProductPolicy policy;
-    const int most = most_lanes(shape, space_.device_);
-    std::vector<int> options{most};
-    if (most > 2) options.insert(options.begin(), most / 2);
-    policy.lanes = decide("lanes", options, from.lanes);
-    const int registers = most_tile_registers(space_.device_);
-    options.clear();
-    for (int vectors = 1; vectors <= kMostTileVectors; ++vectors) {
-      const bool fits = 2 * vectors + 1 <= registers;
+    policy.lanes = decide("lanes", lane_options(most_lanes(shape, space_.device_)), from.lanes);
+    const std::vector<int> vectors = numbers_where(1, kMostTileVectors, [&](int vectors) {
       const bool needed = vectors == 1 || (vectors - 1) * int64_t{policy.lanes} < shape.columns;
       const bool whole =
           !shape.transformed || shape.columns % (int64_t{vectors} * policy.lanes) == 0;
-      if (fits && needed && whole) options.push_back(vectors);
-    }
-    policy.vectors = decide("tile vectors", options, from.vectors);
-    options.clear();
-    for (int rows = 1; rows <= std::min<int64_t>(kMostTileRows, shape.line); ++rows) {
-      if ((rows + 1) * policy.vectors + 1 <= registers) options.push_back(rows);
-    }
-    policy.rows = decide("tile rows", options, from.rows);
+      return tile_fits(1, vectors, space_.device_) && needed && whole;
+    });
+    policy.vectors = decide("tile vectors", vectors, from.vectors);
+    const std::vector<int> rows = numbers_where(1, most_tile_rows(shape), [&](int rows) {
+      return tile_fits(rows, policy.vectors, space_.device_);
+    });
+    policy.rows = decide("tile rows", rows, from.rows);
     if (shape.transformed) {
       policy.depth = shape.depth;
       policy.columns = int64_t{policy.vectors} * policy.lanes;
       policy.columns_first = true;
       policy.prefetch = decide("prefetch", from.prefetch);
+      strip(policy, schedule, item, from);
       return policy;
     }
     policy.depth = decide("block depth",
@@ -298,6 +319,7 @@ class Space::Walk {
       policy.share =
           decide("share", shares, from.share, [](Share share) { return std::string(name(share)); });
     }
+    packing(policy, schedule, item, from);
     return policy;
   }
 
@@ -305,7 +327,6 @@ class Space::Walk {
   // or twice of it.
   void strip(ProductPolicy& policy, const Schedule& schedule, const ProductItem& item,
              const ProductPolicy& from) {
-    if (!item.shape.transformed) return;
     int64_t most = item.shape.rows;
     int64_t usual = strassen_strip(policy);
     if (item.winograd != 0) {
@@ -313,12 +334,11 @@ class Space::Walk {
       most = ceil_div(w.height, int64_t{item.winograd});
       usual = winograd_strip(w, item.winograd, policy, space_.device_);
     }
-    std::vector<int64_t> options{0};
-    for (const int64_t rows : {usual / 2, usual * 2, from.strip}) {
-      const bool known = std::find(options.begin(), options.end(), rows) != options.end();
-      if (rows > 0 && rows <= most && !known) options.push_back(rows);
+    std::set<int64_t> rows{0};
+    for (const int64_t some : {usual / 2, usual * 2, from.strip}) {
+      if (some > 0 && some <= most) rows.insert(some);
     }
-    std::sort(options.begin(), options.end());
+    const std::vector<int64_t> options(rows.begin(), rows.end());
     policy.strip = decide("strip", options, from.strip);
   }
 
@@ -370,70 +390,38 @@ Policy Space::walk(const Policy& from, const Chooser& choose, std::vector<Decisi
 }
 
 Policy Space::sample(Random& random) const {
-  return walk(
-      standard_,
-      [&](size_t, size_t count, size_t) {
-        return std::uniform_int_distribution<size_t>(0, count - 1)(random);
-      },
-      nullptr);
-}
-
-std::vector<Policy> Space::other_structures() const {
-  std::vector<Policy> found;
-  const std::vector<Decision> chain = decisions(standard_);
-  for (size_t d = 0; d < chain.size(); ++d) {
-    for (size_t option = 0; option < chain[d].options.size() && chain[d].structural; ++option) {
-      Policy other = with(standard_, d, option);
-      const bool known = std::any_of(found.begin(), found.end(), [&](const Policy& one) {
-        return one.structure == other.structure;
-      });
-      if (other.structure != standard_.structure && !known) found.push_back(std::move(other));
-    }
-  }
-  return found;
+  return chosen(standard_, [&](size_t, size_t count, size_t) {
+    return std::uniform_int_distribution<size_t>(0, count - 1)(random);
+  });
 }
 
 std::vector<Decision> Space::decisions(const Policy& policy) const {
   std::vector<Decision> seen;
-  walk(policy, [](size_t, size_t, size_t wanted) { return wanted; }, &seen);
+  walk(policy, take_wanted, &seen);
   return seen;
 }
 
 Policy Space::with(const Policy& policy, size_t decision, size_t option) const {
-  return walk(
-      policy,
-      [&](size_t which, size_t count, size_t wanted) {
-        return which == decision ? std::min(option, count - 1) : wanted;
-      },
-      nullptr);
+  return chosen(policy, [&](size_t which, size_t count, size_t wanted) {
+    return which == decision ? std::min(option, count - 1) : wanted;
+  });
 }
 
+std::vector<Policy> Space::other_structures() const { return others(*this, standard_, true); }
+
 std::vector<Policy> Space::neighbours(const Policy& policy) const {
-  std::vector<Policy> found;
-  const std::vector<Decision> chain = decisions(policy);
-  for (size_t d = 0; d < chain.size(); ++d) {
-    for (size_t option = 0; option < chain[d].options.size(); ++option) {
-      if (option == chain[d].chosen) continue;
-      Policy other = with(policy, d, option);
-      if (other != policy && std::find(found.begin(), found.end(), other) == found.end()) {
-        found.push_back(std::move(other));
-      }
-    }
-  }
-  return found;
+  return others(*this, policy, false);
 }
 
 Policy Space::mutate(const Policy& policy, Random& random) const {
   const std::vector<Decision> chain = decisions(policy);
   if (chain.empty()) return policy;
-  const auto below = [&](size_t count) {
-    return std::uniform_int_distribution<size_t>(0, count - 1)(random);
-  };
   std::vector<double> weights;
   for (const Decision& one : chain) weights.push_back(one.weight);
   const size_t decision =
       std::discrete_distribution<size_t>(weights.begin(), weights.end())(random);
-  const size_t other = below(chain[decision].options.size() - 1);
+  const size_t others = chain[decision].options.size() - 1;
+  const size_t other = std::uniform_int_distribution<size_t>(0, others - 1)(random);
   return with(policy, decision, other + (other >= chain[decision].chosen ? 1 : 0));
 }
 
@@ -455,45 +443,16 @@ Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const 
     }
     auto& product = std::get<ProductPolicy>(child.items[i]);
     const auto& other = std::get<ProductPolicy>(b.items[i]);
-    if (coin()) product.lanes = other.lanes;
-    if (coin()) product.vectors = other.vectors;
-    if (coin()) product.rows = other.rows;
-    if (coin()) product.depth = other.depth;
-    if (coin()) product.columns = other.columns;
-    if (coin()) product.columns_first = other.columns_first;
-    if (coin()) product.prefetch = other.prefetch;
-    if (coin()) product.streaming = other.streaming;
-    if (coin()) product.share = other.share;
-    if (coin()) product.strip = other.strip;
-    if (coin()) product.packing = other.packing;
+    const auto mix = [&](auto... fields) {
+      ((coin() ? void(product.*fields = other.*fields) : void()), ...);
+    };
+    using P = ProductPolicy;
+    mix(&P::lanes, &P::vectors, &P::rows, &P::depth, &P::columns, &P::columns_first, &P::prefetch,
+        &P::streaming, &P::share, &P::strip, &P::packing);
   }
   // What the parents' parts do not allow together becomes the nearest that is allowed.
-  return walk(child, [](size_t, size_t, size_t wanted) { return wanted; }, nullptr);
+  return chosen(child, take_wanted);
 }
-
-namespace {
-
-// The decisions about a nest of one workload, for the like nest of another: axes count from the
-// last one, since vectors lie along that.
-bool fit(NestPolicy& policy, const Nest& there, const Nest& here) {
-  if (there.loops.size() != here.loops.size()) return false;
-  for (size_t i = 0; i < here.loops.size(); ++i) {
-    const int shift = static_cast<int>(here.loops[i].extents.size()) -
-                      static_cast<int>(there.loops[i].extents.size());
-    for (int* axis : {&policy.loops[i].vector_axis, &policy.loops[i].block_axis}) {
-      if (*axis >= 0) *axis = std::max(0, *axis + shift);
-    }
-  }
-  return true;
-}
-
-// What is whole there is whole here.
-void fit(ProductPolicy& policy, const ProductShape& there, const ProductShape& here) {
-  if (policy.depth == there.depth) policy.depth = here.depth;
-  if (policy.columns == there.columns) policy.columns = here.columns;
-}
-
-}  // namespace
 
 std::optional<Policy> Space::adapted(const Policy& policy, const Workload& of) const {
   if (of.stages.size() != workload_->stages.size()) return std::nullopt;
@@ -505,16 +464,20 @@ std::optional<Policy> Space::adapted(const Policy& policy, const Workload& of) c
   for (size_t i = 0; i < here.items.size(); ++i) {
     if (there.items[i].index() != here.items[i].index()) return std::nullopt;
     if (const auto* nest = std::get_if<Nest>(&here.items[i])) {
-      const bool fits =
-          fit(std::get<NestPolicy>(from.items[i]), std::get<Nest>(there.items[i]), *nest);
-      if (!fits) return std::nullopt;
+      if (!fit(std::get<NestPolicy>(from.items[i]), std::get<Nest>(there.items[i]), *nest)) {
+        return std::nullopt;
+      }
     } else {
-      fit(std::get<ProductPolicy>(from.items[i]), std::get<ProductItem>(there.items[i]).shape,
-          std::get<ProductItem>(here.items[i]).shape);
+      // What is whole there is whole here.
+      auto& product = std::get<ProductPolicy>(from.items[i]);
+      const ProductShape& whole = std::get<ProductItem>(there.items[i]).shape;
+      const ProductShape& shape = std::get<ProductItem>(here.items[i]).shape;
+      if (product.depth == whole.depth) product.depth = shape.depth;
+      if (product.columns == whole.columns) product.columns = shape.columns;
     }
   }
   from.structure.stages.resize(workload_->stages.size());
-  return walk(from, [](size_t, size_t, size_t wanted) { return wanted; }, nullptr);
+  return chosen(from, take_wanted);
 }
 
 bool Space::has_products() const {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 
 #include "device/dot.h"
 #include "expr/rewrite.h"
@@ -23,30 +22,15 @@ constexpr int64_t kMostNodes = 8192;
 constexpr int kAlwaysSmall = 16;
 constexpr int kMostPoints = 32;
 
-void visit_values(const Expr& e, std::set<const Expr::Node*>& seen,
-                  const std::function<void(const Expr&)>& visit) {
-  if (!seen.insert(&*e).second) return;
-  visit(e);
-  if (e->op == ExprOp::load) {
-    if (has_outside(e)) visit_values(e->operands.back(), seen, visit);
-    return;
-  }
-  for (const Expr& operand : e->operands) visit_values(operand, seen, visit);
+// "5 threads; 0 to 4 are expected", for "{} threads"; nothing if the number is within its bounds.
+Fault range_fault(std::string_view what, int64_t number, int64_t low, int64_t high) {
+  if (number >= low && number <= high) return std::nullopt;
+  return fmt::format(fmt::runtime(what), number) +
+         fmt::format("; {} to {} are expected", low, high);
 }
 
-// Not what stands in an index: it is computed once for a vector.
-void for_each_value(const Loop& loop, const std::function<void(const Expr&)>& visit) {
-  std::set<const Expr::Node*> seen;
-  for (const Expr& expr : loop.elements) visit_values(expr, seen, visit);
-  for (const Expr& expr : loop.results) visit_values(expr, seen, visit);
-}
-
-bool is_power_of_two(int64_t number) {
-  return number > 0 && std::has_single_bit(static_cast<uint64_t>(number));
-}
-
-Fault loop_fault(const Nest& nest, const Loop& loop, size_t outer, const LoopPolicy& p,
-                 const Device& device) {
+Fault loop_fault(const Nest& nest, const Loop& loop, const LoopPolicy& p, const Device& device) {
+  const size_t outer = nest.outer.size();
   const auto named = [&](int axis) { return axis_name(axis, loop.out_rank); };
   const auto rank = static_cast<int>(loop.extents.size());
   if (p.vector_axis < -1 || p.vector_axis >= rank || p.block_axis < -1 || p.block_axis >= rank) {
@@ -59,12 +43,10 @@ Fault loop_fault(const Nest& nest, const Loop& loop, size_t outer, const LoopPol
       return fmt::format("vectors cannot lie along {}", named(p.vector_axis));
     }
     const int most = most_lanes(loop, device);
-    if (!is_power_of_two(p.lanes) || p.lanes < 2 || p.lanes > most) {
+    if (!std::has_single_bit(static_cast<unsigned>(p.lanes)) || p.lanes < 2 || p.lanes > most) {
       return fmt::format("vectors of {}; a power of two from 2 to {} is expected", p.lanes, most);
     }
-    if (p.unroll < 1 || p.unroll > kMostUnroll) {
-      return fmt::format("{} vectors side by side; 1 to {} are expected", p.unroll, kMostUnroll);
-    }
+    if (auto fault = range_fault("{} vectors side by side", p.unroll, 1, kMostUnroll)) return fault;
   }
   if (p.block_axis < 0) {
     if (p.block != 1) return "a block needs an axis";
@@ -74,9 +56,7 @@ Fault loop_fault(const Nest& nest, const Loop& loop, size_t outer, const LoopPol
     }
     const int64_t most =
         std::min<int64_t>(kMostBlock, loop.extents[static_cast<size_t>(p.block_axis)]);
-    if (p.block < 2 || p.block > most) {
-      return fmt::format("blocks of {}; 2 to {} are expected", p.block, most);
-    }
+    if (auto fault = range_fault("blocks of {}", p.block, 2, most)) return fault;
   }
   if (!is_small_enough(loop, p)) return "unrolled this much, the loop is too much code";
   if (p.streaming && !may_stream(nest, loop, p)) {
@@ -93,17 +73,12 @@ Fault nest_fault(const Nest& nest, const NestPolicy& policy, const Device& devic
     return fmt::format("it has {} outer axes, not {}", nest.outer.size(), policy.outer);
   }
   for (size_t i = 0; i < nest.loops.size(); ++i) {
-    if (auto fault = loop_fault(nest, nest.loops[i], nest.outer.size(), policy.loops[i], device)) {
+    if (auto fault = loop_fault(nest, nest.loops[i], policy.loops[i], device)) {
       return fmt::format("loop {}: {}", i + 1, *fault);
     }
   }
-  if (has_open_outer(nest)) {
-    const int most = most_outer(nest.loops[0], policy.loops[0]);
-    if (policy.outer < 0 || policy.outer > most) {
-      return fmt::format("{} outer axes; 0 to {} are expected", policy.outer, most);
-    }
-  }
-  return std::nullopt;
+  if (!has_open_outer(nest)) return std::nullopt;
+  return range_fault("{} outer axes", policy.outer, 0, most_outer(nest.loops[0], policy.loops[0]));
 }
 
 Fault product_fault(const Schedule& schedule, const ProductItem& item, const ProductPolicy& p,
@@ -116,28 +91,21 @@ Fault product_fault(const Schedule& schedule, const ProductItem& item, const Pro
     const auto packing = packing_nest(schedule, item);
     if (!packing) return "nothing is packed here";
     if (auto fault = nest_fault(*packing, p.packing, device)) return "pack: " + *fault;
-    const auto streams = [](const LoopPolicy& loop) { return loop.streaming; };
-    if (std::any_of(p.packing.loops.begin(), p.packing.loops.end(), streams)) {
-      return "what is packed is read at once: it cannot go past the caches";
-    }
-    for (size_t i = 0; i < packing->loops.size(); ++i) {
-      for (const int axis : {p.packing.loops[i].vector_axis, p.packing.loops[i].block_axis}) {
+    for (const LoopPolicy& loop : p.packing.loops) {
+      if (loop.streaming) return "what is packed is read at once: it cannot go past the caches";
+      for (const int axis : {loop.vector_axis, loop.block_axis}) {
         if (axis >= 0 && axis == packing->ranged_axis) return "pack: blocks end along that axis";
       }
     }
   }
   const int lanes = most_lanes(shape, device);
-  if (!is_power_of_two(p.lanes) || p.lanes > lanes || p.lanes < std::min(2, lanes)) {
+  if (!std::has_single_bit(static_cast<unsigned>(p.lanes)) || p.lanes > lanes ||
+      p.lanes < std::min(2, lanes)) {
     return fmt::format("vectors of {}; a power of two up to {} is expected", p.lanes, lanes);
   }
-  const int64_t rows = std::min<int64_t>(kMostTileRows, shape.line);
-  if (p.rows < 1 || p.rows > rows) {
-    return fmt::format("tiles of {} rows; 1 to {} are expected", p.rows, rows);
-  }
-  if (p.vectors < 1 || p.vectors > kMostTileVectors) {
-    return fmt::format("tiles of {} vectors; 1 to {} are expected", p.vectors, kMostTileVectors);
-  }
-  if (p.rows * p.vectors + p.vectors + 1 > most_tile_registers(device)) {
+  if (auto fault = range_fault("tiles of {} rows", p.rows, 1, most_tile_rows(shape))) return fault;
+  if (auto fault = range_fault("tiles of {} vectors", p.vectors, 1, kMostTileVectors)) return fault;
+  if (!tile_fits(p.rows, p.vectors, device)) {
     return fmt::format("a tile of {} x {} vectors does not fit into {} registers", p.rows,
                        p.vectors, device.vector_registers);
   }
@@ -152,9 +120,6 @@ Fault product_fault(const Schedule& schedule, const ProductItem& item, const Pro
     if (!p.columns_first || p.streaming) return "first=columns without stream is expected";
     return std::nullopt;
   }
-  const auto is_block = [](int64_t block, int64_t unit, int64_t all) {
-    return block == all || (block > 0 && block < all && block % unit == 0);
-  };
   if (!is_block(p.depth, shape.depth_step, shape.depth)) {
     return fmt::format("blocks {} deep; {}, or a multiple of {} below it, is expected", p.depth,
                        shape.depth, shape.depth_step);
@@ -197,8 +162,7 @@ Fault algorithm_fault(const Structure& structure, const Workload& workload) {
     if (stage.strassen && !applies(s, halves)) {
       return fmt::format(
           "stage {}: strassen is for products of f32 with one matrix of weights, of an even depth "
-          "and "
-          "even columns",
+          "and even columns",
           s);
     }
     const auto is_windowed = [](const Schedule::Fate& fate) { return fate.windowed; };
@@ -213,7 +177,7 @@ Fault algorithm_fault(const Structure& structure, const Workload& workload) {
 
 int most_lanes(const Loop& loop, const Device& device) {
   int widest = 4;
-  for_each_value(loop, [&](const Expr& e) {
+  for_each_value(loop.values(), [&](const Expr& e) {
     if (e.dtype() != DType::boolean) widest = std::max(widest, info(e.dtype()).bytes);
   });
   return device.vector_bytes / widest;
@@ -225,11 +189,22 @@ int most_lanes(const ProductShape& shape, const Device& device) {
   return lanes;
 }
 
-int most_tile_registers(const Device& device) { return device.vector_registers + 2; }
+bool tile_fits(int rows, int vectors, const Device& device) {
+  constexpr int kSpare = 2;
+  return (rows + 1) * vectors + 1 <= device.vector_registers + kSpare;
+}
+
+int most_tile_rows(const ProductShape& shape) {
+  return static_cast<int>(std::min<int64_t>(kMostTileRows, shape.line));
+}
 
 int64_t column_unit(const ProductShape& shape, const ProductPolicy& policy) {
   // A fixed side is laid out in panels as wide as a tile; a block must begin with one.
   return shape.right == Side::packed ? shape.column_step : int64_t{policy.vectors} * policy.lanes;
+}
+
+bool is_block(int64_t block, int64_t unit, int64_t all) {
+  return block == all || (block > 0 && block < all && block % unit == 0);
 }
 
 bool may_be_vector_axis(const Loop& loop, size_t outer, size_t axis) {
@@ -247,7 +222,7 @@ bool is_small_enough(const Loop& loop, const LoopPolicy& policy) {
   const int points = policy.unroll * policy.block;
   if (points <= kAlwaysSmall) return true;
   int64_t nodes = 0;
-  for_each_value(loop, [&](const Expr&) { ++nodes; });
+  for_each_value(loop.values(), [&](const Expr&) { ++nodes; });
   return points <= kMostPoints && nodes * points <= kMostNodes;
 }
 
@@ -284,9 +259,7 @@ Fault fault_of(const Structure& structure, const Workload& workload) {
 }
 
 Fault fault_of(const Policy& policy, const Schedule& schedule, const Device& device) {
-  if (policy.threads < 0 || policy.threads > kMostPoliciedThreads) {
-    return fmt::format("{} threads; 0 to {} are expected", policy.threads, kMostPoliciedThreads);
-  }
+  if (auto fault = range_fault("{} threads", policy.threads, 0, kMostPoliciedThreads)) return fault;
   if (policy.items.size() != schedule.items.size()) {
     return fmt::format("it has decisions for {} nests and products, the workload has {} of them",
                        policy.items.size(), schedule.items.size());

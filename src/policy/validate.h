@@ -20,12 +20,17 @@ inline constexpr int kMostPoliciedThreads = 1024;
 int most_lanes(const Loop& loop, const Device& device);
 int most_lanes(const ProductShape& shape, const Device& device);
 
-// Accumulators, columns and a row's element together may be this many: a few more than there are
-// registers, where code may still come out without spills.
-int most_tile_registers(const Device& device);
+// Whether accumulators, columns and a row's element together are no more than a few above the
+// registers there are, where code may still come out without spills.
+bool tile_fits(int rows, int vectors, const Device& device);
+// The most rows that a tile may have.
+int most_tile_rows(const ProductShape& shape);
 
 // Blocks of columns are whole multiples of it.
 int64_t column_unit(const ProductShape& shape, const ProductPolicy& policy);
+
+// Whether a block of so many of all columns, or of the depth, can be cut in whole units.
+bool is_block(int64_t block, int64_t unit, int64_t all);
 
 bool may_be_vector_axis(const Loop& loop, size_t outer, size_t axis);
 bool may_be_block_axis(const Loop& loop, size_t outer, int vector_axis, size_t axis);
