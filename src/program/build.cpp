@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 
 #include "device/machine_model.h"
 #include "expr/rewrite.h"

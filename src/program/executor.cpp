@@ -126,16 +126,16 @@ int64_t Executor::place_buffers(const For& loop, int64_t at) {
 
 int Executor::slot_of(const Expr& expr) {
   if (expr->op == ExprOp::axis) return static_cast<int>(expr->id);
-  int operands[3] = {-1, -1, -1};
+  int operands[2] = {-1, -1};
   int level = -1;
+  assert(expr->operands.size() <= 2);
   for (size_t i = 0; i < expr->operands.size(); ++i) {
     operands[i] = slot_of(expr->operands[i]);
     level = std::max(level, levels_[static_cast<size_t>(operands[i])]);
   }
-  const Operation operation{expr->op, static_cast<int>(initial_.size()), operands[0], operands[1],
-                            operands[2]};
-  const auto [known, fresh] = known_.emplace(
-      std::tuple{expr->op, expr->id, operands[0], operands[1], operands[2]}, operation.to);
+  const Operation operation{expr->op, static_cast<int>(initial_.size()), operands[0], operands[1]};
+  const auto [known, fresh] =
+      known_.emplace(std::tuple{expr->op, expr->id, operands[0], operands[1]}, operation.to);
   if (!fresh) return known->second;
   initial_.push_back(expr->id);
   levels_.push_back(level);

@@ -40,7 +40,7 @@ class Executor {
   // One step of the integer arithmetic between calls.
   struct Operation {
     ExprOp op;
-    int to, a, b, c;  // slots
+    int to, a, b;  // slots
   };
   struct Frame;
 
@@ -64,8 +64,8 @@ class Executor {
   std::vector<int64_t> initial_;                    // slots: variables, then what is made of them
   std::vector<std::vector<Operation>> operations_;  // for each variable: what it decides
   std::vector<int> levels_;                         // of slots: the variable that decides, or -1
-  std::map<std::tuple<ExprOp, int64_t, int, int, int>, int> known_;  // slots of operations
-  std::vector<int64_t> offsets_;                                     // of thread buffers
+  std::map<std::tuple<ExprOp, int64_t, int, int>, int> known_;  // slots of operations
+  std::vector<int64_t> offsets_;                                // of thread buffers
   int64_t rows_at_ = 0;  // where a nest's rows begin in a thread's memory
   int64_t thread_bytes_ = 0;
 };
