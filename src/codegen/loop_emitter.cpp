@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device/machine_model.h"
 #include "expr/rewrite.h"
 
 // How the loops of a stage become code: at their core a block of vectors whose accumulators are
@@ -82,11 +83,11 @@ class LoopEmitter {
 
   // Whether a walk along the vectors' axis goes through more pages than the processor has at hand.
   bool reads_far() {
-    constexpr int64_t kFar = int64_t{4} << 20;
     return std::any_of(loop_.results.begin(), loop_.results.end(), [&](const Expr& result) {
       return any_node(result, [&](const Expr& e) {
         const auto stride = points_.stride_along(e, vector_axis_);
-        return stride && *stride * loop_.extents[vector_axis_] * info(e.dtype()).bytes > kFar;
+        return stride && *stride * loop_.extents[vector_axis_] * info(e.dtype()).bytes >
+                             machine::kPagesAtHand;
       });
     });
   }

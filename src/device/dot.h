@@ -9,7 +9,8 @@ namespace aoe {
 
 // How products are summed in registers: an instruction that multiplies vectors of both sides and
 // adds to a vector of sums. What multiplies matrices (tiles, packing, defaults, the search space)
-// reads the row of its types, so that another instruction is another row.
+// reads the row of its types, so that another instruction is another row. One that takes several
+// steps of depth at once also wants its panels interleaved by as many, which packing does not do.
 struct Dot {
   const char* name = "fma";
   DType left = DType::f32, right = DType::f32, sum = DType::f32;

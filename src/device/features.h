@@ -37,9 +37,7 @@ class Features {
     for (const Feature feature : features) set(feature, true);
   }
 
-  constexpr bool has(Feature feature) const {
-    return feature == Feature::none || (bits_ & bit(feature)) != 0;
-  }
+  constexpr bool has(Feature feature) const { return (bits_ & bit(feature)) == bit(feature); }
   constexpr bool has_all(Features others) const { return (others.bits_ & ~bits_) == 0; }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr void set(Feature feature, bool there) {
@@ -48,7 +46,9 @@ class Features {
   constexpr bool operator==(const Features&) const = default;
 
  private:
-  static constexpr uint32_t bit(Feature feature) { return 1u << static_cast<int>(feature); }
+  static constexpr uint32_t bit(Feature feature) {
+    return feature == Feature::none ? 0 : 1u << static_cast<int>(feature);
+  }
   uint32_t bits_ = 0;
 };
 

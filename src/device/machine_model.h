@@ -53,6 +53,11 @@ inline constexpr double kCopied = 3;
 inline constexpr double kParted = 2;
 inline constexpr double kElement = 2;
 inline constexpr double kTransformed = 2.5;  // a vector of a Winograd tile, in or out
+// Prefetching: steps of depth ahead in weights that lie in one piece, some 30 cycles of
+// multiply-adds or what the second-level cache takes; and a matrix that may come into it beside the
+// present one.
+inline constexpr int64_t kStepsAhead = 4;
+inline constexpr int64_t kLargestPrefetched = 256 << 10;
 // Zen fetches the next columns by itself: hints cost models 1 to 5 % there. Where they spared
 // Sapphire Rapids a tenth of BERT's time, the processor does not look beyond a page.
 inline bool fetches_columns(const Device& device) {
@@ -67,6 +72,18 @@ inline constexpr double kSecondLevel = 32;
 inline constexpr double kLastLevel = 12;
 inline constexpr double kMemory = 6;
 
+// Bytes of rows and blocks that loops keep between two passes. Of a window's source in a strip: so
+// few that copying and reducing take turns often and memory is never waited for long, but not so
+// few that strips repeat too much of their neighbours.
+inline constexpr int64_t kWindowStrip = 6 << 10;
+// Two rows at a time stay in the first-level cache; a row that is read several times, and a block
+// until it is written, in the second-level one.
+inline constexpr int64_t kLargestPairedRow = 8 << 10;
+inline constexpr int64_t kLargestRow = 256 << 10;
+inline constexpr int64_t kLargestGathered = 128 << 10;
+// What the second-level TLB covers (1,536 entries and more of 4 KiB since Skylake), with a margin.
+inline constexpr int64_t kPagesAtHand = int64_t{4} << 20;
+
 inline int64_t second_level_bytes(const Device& device) {
   constexpr int64_t kUnknown = 512 << 10;
   return device.caches[1].bytes > 0 ? device.caches[1].bytes : kUnknown;
@@ -74,7 +91,7 @@ inline int64_t second_level_bytes(const Device& device) {
 
 inline double moving_cycles(double bytes, const Device& device) {
   if (bytes <= static_cast<double>(device.caches[0].bytes)) return bytes / kFirstLevel;
-  if (bytes <= static_cast<double>(device.caches[1].bytes)) return bytes / kSecondLevel;
+  if (bytes <= static_cast<double>(second_level_bytes(device))) return bytes / kSecondLevel;
   return bytes / (bytes <= static_cast<double>(device.last_cache().bytes) ? kLastLevel : kMemory);
 }
 

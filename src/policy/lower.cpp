@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "device/machine_model.h"
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/parts.h"
@@ -87,7 +88,6 @@ void merge_outer_axes(Nest& nest) {
 // reduction, there is the other. The rows of the second lie behind those of the first.
 void pair_rows(Nest& nest) {
   constexpr int64_t kRows = 2;
-  constexpr int64_t kLargestRow = 8 << 10;
   const auto of_row = [&](const Expr& e) {
     return e->op == ExprOp::load && nest.buffers[static_cast<size_t>(e->id)].row;
   };
@@ -100,7 +100,7 @@ void pair_rows(Nest& nest) {
     });
   }
   if (nest.outer.empty() || nest.outer.back() % kRows != 0 || !reduces || !linear ||
-      nest.row_bytes() > kLargestRow) {
+      nest.row_bytes() > machine::kLargestPairedRow) {
     return;
   }
   const size_t paired = nest.outer.size();

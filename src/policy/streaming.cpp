@@ -9,9 +9,6 @@
 namespace aoe {
 namespace {
 
-// A block should still be in the second-level cache when it is written.
-constexpr int64_t kMostGathered = 128 << 10;
-
 bool may_gather_turned(const Nest& nest, const Loop& loop, const LoopPolicy& policy) {
   // Along the results' last two axes, of which the blocks' is cut without a rest.
   const size_t rank = loop.extents.size();
@@ -24,7 +21,7 @@ bool may_gather_turned(const Nest& nest, const Loop& loop, const LoopPolicy& pol
   const NestBuffer& buffer = nest.buffers[static_cast<size_t>(loop.stores[0].buffer)];
   const int64_t gathered = policy.block * loop.extents[rank - 1];
   const auto form = affine_of(loop.stores[0].offset, rank);
-  if (buffer.row || gathered * info(buffer.dtype).bytes > kMostGathered || !form ||
+  if (buffer.row || gathered * info(buffer.dtype).bytes > machine::kLargestGathered || !form ||
       form->constant % gathered != 0) {
     return false;
   }

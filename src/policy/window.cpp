@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "device/machine_model.h"
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/lower.h"
@@ -13,12 +14,7 @@ namespace {
 
 constexpr int64_t kLargestWindow = 64;
 constexpr int64_t kLargestStep = 4;
-// Bytes of the source in a strip: so few that copying and reducing take turns often and memory is
-// never waited for long, but not so few that strips repeat too much of their neighbours.
-constexpr int64_t kComfortableRow = 6 << 10;
 constexpr int64_t kLeastRows = 4;
-// A row is read several times: at least the second-level cache should hold it.
-constexpr int64_t kLargestRow = 256 << 10;
 
 // The linear form as an expression, without one of its axes.
 Expr without_axis(const Affine& form, size_t left_out) {
@@ -102,7 +98,8 @@ class WindowLowering {
     }
     const int64_t extent = loop_.extents[outer_];
     int64_t rows = extent;
-    while (rows > 1 && (extent % rows != 0 || bytes * rows / extent > kComfortableRow)) --rows;
+    while (rows > 1 && (extent % rows != 0 || bytes * rows / extent > machine::kWindowStrip))
+      --rows;
     if (rows == extent || rows < kLeastRows) return false;
     loop_.split(outer_, rows);
     strip_ = outer_++;
@@ -199,7 +196,7 @@ class WindowLowering {
     // Lines of the row begin at cache lines.
     row.back() = ceil_div(row.back(), line) * line;
     const int64_t bytes = element_count(row) * info(load.dtype()).bytes;
-    if (bytes > kLargestRow) return std::nullopt;
+    if (bytes > machine::kLargestRow) return std::nullopt;
     const int buffer = static_cast<int>(nest_.buffers.size());
     nest_.buffers.push_back({load.dtype(), row, -1, true});
     // What lies outside does so for every outer point: it is written once.
