@@ -84,6 +84,8 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, const Policy& policy, c
 
 Kernel::~Kernel() = default;
 
+// The text of a nest or tile is the key of its code in the caches: it says all that code depends
+// on.
 ProgramFunctions Kernel::functions_of(const Program& program, Engine engine) {
   ProgramFunctions functions;
   for (const Nest& nest : program.nests) {
@@ -112,6 +114,7 @@ Tensor Kernel::computed(Workload of_weights, Engine engine) const {
   const auto contents = [&](int value) {
     const int storage = scheduled_.storage(value);
     const auto input = std::find(scheduled_.inputs.begin(), scheduled_.inputs.end(), storage);
+    assert(input == scheduled_.inputs.end() || !weights_.empty());
     return input == scheduled_.inputs.end()
                ? scheduled_.values[static_cast<size_t>(storage)].constant
                : weights_[static_cast<size_t>(input - scheduled_.inputs.begin())];

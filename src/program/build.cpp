@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 
 #include "device/machine_model.h"
 #include "expr/rewrite.h"
@@ -61,6 +62,7 @@ For ProgramBuilder::loop(Index end, bool parallel) {
 ProductCall ProgramBuilder::product(DType dtype, const ProductPolicy& policy) const {
   ProductCall call;
   call.tile.dot = *dot_of(dtype, device);
+  assert(call.tile.dot.depth == 1 && "panels are not interleaved");
   call.tile.rows = policy.rows;
   call.tile.vectors = policy.vectors;
   call.tile.lanes = policy.lanes;
@@ -106,8 +108,13 @@ Access ProgramBuilder::thread(DType dtype, int64_t elements) {
 }
 
 Access ProgramBuilder::weights(DType dtype, PackedWeights packed) {
+  const Stage& stage = workload.stages[packed.stage];
+  int64_t elements = packed.elements();
+  for (const size_t axis : packed.outer) {
+    if (depends_on_axis(packed.side, static_cast<int64_t>(axis))) elements *= stage.axes[axis];
+  }
   program.weights.push_back(std::move(packed));
-  return {add({ProgramBuffer::Place::weights, dtype, program.weights.back().elements(),
+  return {add({ProgramBuffer::Place::weights, dtype, elements,
                static_cast<int>(program.weights.size()) - 1})};
 }
 
@@ -184,6 +191,11 @@ void ProgramBuilder::add_result(ProductCall& call, const Stage& stage, const Con
     return Expr::load(static_cast<int64_t>(call.operands.size()) - 1, e.dtype(), {});
   });
   call.tile.out_dtype = workload.values[static_cast<size_t>(stage.outputs[0])].type.dtype;
+}
+
+int64_t padded_pitch(int64_t elements, DType dtype, int64_t padding) {
+  constexpr int64_t kPage = 4096;
+  return elements * info(dtype).bytes % kPage == 0 ? elements + padding : elements;
 }
 
 Expr quotient(const Expr& number, int64_t by) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "device/machine_model.h"
 #include "policy/contraction.h"
 #include "policy/loop_defaults.h"
 #include "policy/packing.h"
@@ -17,10 +18,6 @@
 
 namespace aoe {
 namespace {
-
-// Packed columns are read in whole vectors, so the last ones may be followed by this many.
-constexpr int64_t kSlack = 256;
-constexpr int64_t kPage = 4096;
 
 // Where the position lies that is counted over all levels.
 int64_t offset_at(const std::vector<Level>& levels, int64_t position) {
@@ -59,8 +56,7 @@ class Product {
 
   // Some tiles of rows of an outer point, for a block of columns. `wide`: how many there may be.
   std::vector<Stmt> block(const Expr& outer, Index first_tile, Index last_tile, const Expr& column,
-                          const Expr& columns, const std::vector<int64_t>& wide,
-                          int64_t row_tiles) {
+                          const Expr& columns, const std::vector<int64_t>& wide) {
     ProductCall call = call_;
     call.first_tile = std::move(first_tile);
     call.last_tile = std::move(last_tile);
@@ -75,12 +71,12 @@ class Product {
     b_.add_result(call, stage_, c_, outer, column);
     set_streaming(call.tile);
     place_left(call, outer, k);
-    place_right(call, outer, column, k, row_tiles);
+    place_right(call, outer, column, k);
     call.out = out_;
     call.out.offset = call.out.offset.expr + outer * (shape_.rows * shape_.columns) + column;
     if (split) {
       call.sums = sums_;
-      call.continues = k;
+      call.continues = lt(Expr::integer(DType::i64, 0), k);
       // Not before the last block has been added.
       call.finishes = lt(Expr::integer(DType::i64, shape_.depth), k + deep + 1);
     }
@@ -115,8 +111,7 @@ class Product {
     const Expr outer =
         shape_.outer == 1 ? Expr::integer(DType::i64, 0) : quotient(task, blocks * by.row_parts);
     loop.body = block(outer, first, last, column, columns,
-                      {by.columns, (shape_.columns - 1) % by.columns + 1},
-                      ceil_div(tiles_.count, by.row_parts));
+                      {by.columns, (shape_.columns - 1) % by.columns + 1});
     return loop;
   }
 
@@ -139,7 +134,7 @@ class Product {
                  blocked ? column : Expr::integer(DType::i64, 0),
                  blocked ? min(shape_.columns - column, policy_.columns)
                          : Expr::integer(DType::i64, shape_.columns),
-                 {policy_.columns, (shape_.columns - 1) % policy_.columns + 1}, row_tiles);
+                 {policy_.columns, (shape_.columns - 1) % policy_.columns + 1});
     for (For* loop : {blocked ? &over_columns : nullptr, each > 1 ? &over_outer : nullptr}) {
       if (loop == nullptr) continue;
       loop->body = std::move(body);
@@ -204,13 +199,13 @@ class Product {
   }
 
   void make_packing() {
-    int64_t pitch = ceil_div(policy_.columns, int64_t{policy_.lanes}) * policy_.lanes;
-    // Rows a page apart would all want the same places of the first-level cache.
-    if (pitch * info(shape_.dtype).bytes % kPage == 0) pitch += policy_.lanes;
+    const int64_t pitch =
+        padded_pitch(ceil_div(policy_.columns, int64_t{policy_.lanes}) * policy_.lanes,
+                     shape_.dtype, policy_.lanes);
     packing_ = packing_of(b_.workload, stage_, c_, pitch);
     packing_.nest = decided(std::move(packing_.nest), packing_policy(packing_, policy_, b_.device));
     call_.right_depth = pitch;
-    right_ = b_.thread(call_.tile.dot.right, policy_.depth * pitch + kSlack);
+    right_ = b_.thread(call_.tile.dot.right, policy_.depth * pitch);
   }
 
   // Results may go past the caches if every vector of them is aligned, given that the first is.
@@ -236,8 +231,7 @@ class Product {
   // Also what is fetched meanwhile: the next panel, shared by the tiles of rows; or, if one tile
   // of rows has it for itself or it lies as it comes, a little further on in what lies in one
   // piece, the next matrix from its start to its end, or the columns beside these.
-  void place_right(ProductCall& call, const Expr& outer, const Expr& column, const Expr& k,
-                   int64_t row_tiles) {
+  void place_right(ProductCall& call, const Expr& outer, const Expr& column, const Expr& k) {
     const int64_t width = call.tile.width();
     call.right = right_;
     if (shape_.right == Side::fixed) {
@@ -248,7 +242,7 @@ class Product {
       call.right.offset = direct_offset(outer) + column + k * call.right_depth;
     }
     call.tile.fetch_lines = policy_.prefetch && (shape_.right == Side::direct || tiles_.count == 1);
-    call.tile.prefetch = policy_.prefetch && !call.tile.fetch_lines && row_tiles > 0;
+    call.tile.prefetch = policy_.prefetch && !call.tile.fetch_lines;
     if (!policy_.prefetch) return;
     call.prefetch = call.right;
     call.prefetch_panel = call.right_panel;
@@ -256,12 +250,11 @@ class Product {
       call.prefetch.offset = call.right.offset.expr + shape_.depth * width;
       return;
     }
-    constexpr int64_t kSteps = 4;
-    constexpr int64_t kLargestMatrix = 256 << 10;
     call.prefetch_depth = width;
     if (shape_.right == Side::fixed) {
-      call.prefetch.offset = call.right.offset.expr + kSteps * width;
-    } else if (shape_.depth * shape_.columns * info(shape_.dtype).bytes <= kLargestMatrix) {
+      call.prefetch.offset = call.right.offset.expr + machine::kStepsAhead * width;
+    } else if (shape_.depth * shape_.columns * info(shape_.dtype).bytes <=
+               machine::kLargestPrefetched) {
       const Expr next = shape_.outer == 1 ? outer : min(outer + 1, shape_.outer - 1);
       call.prefetch.offset = direct_offset(next);
       call.prefetch_panel = shape_.depth * width;

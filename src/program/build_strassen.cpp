@@ -17,27 +17,41 @@ namespace {
 
 constexpr int kKept = 5;  // products that several results need
 
-// One of the seven, in an order in which what is added is there.
+// The seven products of quarters, A of the rows and B of the weights, by their usual names, and
+// what the results C are made of:
+//
+//   M1 = (A11 + A22) (B11 + B22)   M2 = (A21 + A22) B11   M3 = A11 (B12 - B22)
+//   M4 = A22 (B21 - B11)           M5 = (A11 + A12) B22
+//   M6 = (A21 - A11) (B11 + B12)   M7 = (A12 - A22) (B21 + B22)
+//
+//   C11 = M1 + M4 - M5 + M7   C12 = M3 + M5   C21 = M2 + M4   C22 = M1 - M2 + M3 + M6
+//
+// Rows of A1 and A2 take turns: even ones and odd ones. M6 and M7 are only added to, and not kept.
 struct Multiplication {
   enum Left { sum0, sum1, sum2, sum3, sum4, even_left, odd_right };
+  struct Term {
+    int kept;
+    int sign;
+  };
   Left left;
   std::array<double, 4> right;  // how often each quarter of the weights is in their sum
   bool even;                    // for all even rows, or for those that have an odd one beside them
-  int kept;                     // as which product it is kept; -1: it is not
-  std::vector<int> added;       // to it, for a result: kept products, a third one is subtracted
+  int kept;                     // as which product it is kept, M1 as 0; -1: it is not
+  std::vector<Term> added;      // to it, for a result
   int quarter;                  // of the results, row by row; -1: none
 };
 
+// In an order in which what is added is there.
 const std::array<Multiplication, 7>& multiplications() {
   using M = Multiplication;
   static const std::array<Multiplication, 7> all{{
-      {M::sum0, {1, 0, 0, 1}, true, 0, {}, -1},
-      {M::sum1, {1, 0, 0, 0}, false, 1, {}, -1},
-      {M::even_left, {0, 1, 0, -1}, true, 2, {}, -1},
-      {M::sum3, {1, 1, 0, 0}, false, -1, {0, 2, 1}, 3},
-      {M::odd_right, {-1, 0, 1, 0}, false, 3, {1}, 2},
-      {M::sum2, {0, 0, 0, 1}, true, 4, {2}, 1},
-      {M::sum4, {0, 0, 1, 1}, true, -1, {0, 3, 4}, 0},
+      {M::sum0, {1, 0, 0, 1}, true, 0, {}, -1},                          // M1
+      {M::sum1, {1, 0, 0, 0}, false, 1, {}, -1},                         // M2
+      {M::even_left, {0, 1, 0, -1}, true, 2, {}, -1},                    // M3
+      {M::sum3, {1, 1, 0, 0}, false, -1, {{0, 1}, {2, 1}, {1, -1}}, 3},  // M6 gives C22
+      {M::odd_right, {-1, 0, 1, 0}, false, 3, {{1, 1}}, 2},              // M4 gives C21
+      {M::sum2, {0, 0, 0, 1}, true, 4, {{2, 1}}, 1},                     // M5 gives C12
+      {M::sum4, {0, 0, 1, 1}, true, -1, {{0, 1}, {3, 1}, {4, -1}}, 0},   // M7 gives C11
   }};
   return all;
 }
@@ -60,9 +74,7 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
   const int64_t each = ceil_div(evens, strips);
   const int64_t panels = columns / width;
   const int64_t parts = std::min<int64_t>(panels, ceil_div(b.program.threads, strips));
-  // Rows a page apart would all want the same places of the first-level cache.
-  constexpr int64_t kPage = 1024;
-  const int64_t pitch = depth + (depth % kPage == 0 ? 16 : 0);
+  const int64_t pitch = padded_pitch(depth, DType::f32, 16);
 
   For loop = b.loop(strips * parts, true);
   const Expr task = loop.index();
@@ -125,14 +137,12 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
           (first * 2 + (odd ? 1 : 0)) * left.row_stride + left.base + (odd ? depth : 0);
       call.left_row = 2 * left.row_stride;
     }
-    call.right = {right.buffer, (panel * 7 + number++) * (depth * width)};
+    call.right = {
+        right.buffer,
+        (panel * static_cast<int64_t>(multiplications().size()) + number++) * (depth * width)};
     call.right_depth = width;
     if (policy.prefetch) {
       call.prefetch = {right.buffer, call.right.offset.expr + depth * width};
-    }
-    if (m.kept >= 0) {
-      call.sums = kept[static_cast<size_t>(m.kept)];
-      call.sums_row = width;
     }
     if (result) {
       b.add_result(call, stage, c, Expr::integer(DType::i64, 0), column);
@@ -141,20 +151,22 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
         operand.row *= 2;
       }
       Expr sum = Expr::arg(0, DType::f32);
-      for (size_t i = 0; i < m.added.size(); ++i) {
+      for (const auto& [which, sign] : m.added) {
         const auto load = Expr::load(static_cast<int64_t>(call.operands.size()), DType::f32, {});
-        call.operands.push_back({kept[static_cast<size_t>(m.added[i])], width, 1});
+        call.operands.push_back({kept[static_cast<size_t>(which)], width, 1});
         call.tile.operands.push_back({DType::f32, true});
-        sum = i == 2 ? sum - load : sum + load;
+        sum = sign < 0 ? sum - load : sum + load;
       }
       call.tile.result = rewrite(
           call.tile.result, [&](const Expr& e) { return e->op == ExprOp::arg ? sum : Expr{}; });
       call.tile.keeps = m.kept >= 0;
+      if (call.tile.keeps) call.sums = kept[static_cast<size_t>(m.kept)];
+      call.sums_row = width;
       call.out = b.value(stage.outputs[0]);
       call.out.offset = row * (2 * columns) + column;
       call.out_row = 4 * columns;
     } else {
-      call.out = call.sums;
+      call.out = kept[static_cast<size_t>(m.kept)];
       call.out_row = width;
     }
     const int64_t all = m.even ? evens : odds;

@@ -52,6 +52,10 @@ class ProgramBuilder {
   std::map<std::string, size_t> nests_, tiles_;
 };
 
+// The elements of a row in memory: rows whole pages apart would all want the same places of the
+// first-level cache.
+int64_t padded_pitch(int64_t elements, DType dtype, int64_t padding);
+
 // Of a number that is not negative; one that is known is computed.
 Expr quotient(const Expr& number, int64_t by);
 Expr remainder(const Expr& number, int64_t by);

@@ -119,7 +119,7 @@ int64_t Executor::place_buffers(const For& loop, int64_t at) {
     const ProgramBuffer& buffer = program_.buffers[i];
     if (!used[i] || buffer.place != ProgramBuffer::Place::thread) continue;
     offsets_[i] = at;
-    at += aligned_work(buffer.elements * info(buffer.dtype).bytes);
+    at = checked_add(at, aligned_work(checked_mul(buffer.elements, info(buffer.dtype).bytes)));
   }
   return at;
 }
@@ -171,12 +171,10 @@ bool Executor::run(void* const* values, std::byte* work, bool flush_denormals) c
           case ProgramBuffer::Place::thread: frame.bases[i] = own + offsets_[i]; break;
         }
       }
-      if (loop.chunk_end >= 0) {
-        set(loop.chunk_end, last, frame);
-        last = first + 1;
-      }
-      for (int64_t i = first; i < last; ++i) {
+      const int64_t end = loop.chunk_end >= 0 ? first + 1 : last;
+      for (int64_t i = first; i < end; ++i) {
         set(loop.variable, i, frame);
+        if (loop.chunk_end >= 0) set(loop.chunk_end, last, frame);
         run_body(loop.body, frame);
       }
       finish_streaming_stores();
@@ -202,6 +200,7 @@ void Executor::run_body(const std::vector<Stmt>& body, Frame& frame) const {
 }
 
 void Executor::run(const For& loop, Frame& frame) const {
+  assert(!loop.parallel && "parallel loops are a program's outermost ones");
   const int64_t end = frame[loop.end];
   for (int64_t i = frame[loop.begin]; i < end; i += loop.step) {
     set(loop.variable, i, frame);
@@ -212,7 +211,7 @@ void Executor::run(const For& loop, Frame& frame) const {
 void Executor::run(const NestCall& call, Frame& frame) const {
   const int64_t range[] = {frame[call.first], frame[call.last], call.from ? frame[call.from] : 0,
                            call.to ? frame[call.to] : 0};
-  if (range[0] >= range[1]) return;
+  if (range[0] >= range[1] || (call.from && range[2] >= range[3])) return;
   const Nest& nest = program_.nests[call.nest];
   for (size_t i = 0; i < call.buffers.size(); ++i) {
     const auto& [buffer, offset] = call.buffers[i];
@@ -247,6 +246,7 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
   const RowTiles tiles(rows, call.line > 0 ? call.line : rows, call.tile.rows);
   const int64_t first_tile = call.first_tile ? frame[call.first_tile] : 0;
   const int64_t last_tile = call.last_tile ? frame[call.last_tile] : tiles.count;
+  if (first_tile >= last_tile) return;
   const int64_t left_bytes = info(call.tile.dot.left).bytes;
   const int64_t right_bytes = info(call.tile.dot.right).bytes;
   const int64_t sum_bytes = info(call.tile.dot.sum).bytes;

@@ -145,7 +145,8 @@ class InterpretedNest {
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < memory.size(); ++i) {
       const NestBuffer& buffer = nest_.buffers[i];
-      inputs.push_back(Tensor::over({buffer.dtype, buffer.shape}, memory[i], nullptr));
+      // Not `over`, which would read all of a buffer of bools, of which only a strip may be there.
+      inputs.push_back(Tensor::onto({buffer.dtype, buffer.shape}, memory[i], nullptr));
     }
     const int64_t numbers[] = {point, range[2], range[3]};
     for (const int64_t& number : numbers) {

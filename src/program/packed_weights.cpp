@@ -1,6 +1,7 @@
 #include "program/packed_weights.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "expr/rewrite.h"
@@ -25,12 +26,28 @@ std::vector<Panel> panels_of(const PackedWeights& packed) {
   return panels;
 }
 
+// Columns of one row, as they are.
 template <typename T>
-void add_scaled(double* sums, const T* from, double factor, int64_t count, int64_t stride) {
-  if (stride == 1) {
-    for (int64_t j = 0; j < count; ++j) sums[j] += factor * static_cast<double>(from[j]);
-  } else {
-    for (int64_t j = 0; j < count; ++j) sums[j] += factor * static_cast<double>(from[j * stride]);
+void copy_columns(const T* from, int64_t stride, int64_t count, T* to) {
+  if (stride == 1) std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+  else
+    for (int64_t j = 0; j < count; ++j) to[j] = from[j * stride];
+}
+
+// Sums of parts are rounded once.
+template <typename T>
+void sum_columns(const PackedWeights& packed, const double* factors, const T* from, int64_t count,
+                 T* to) {
+  constexpr int64_t kMostColumns = 64;
+  for (int64_t at = 0; at < count; at += kMostColumns) {
+    const int64_t few = std::min(kMostColumns, count - at);
+    double sums[kMostColumns] = {};
+    for (size_t p = 0; p < packed.parts.size(); ++p) {
+      if (factors[p] == 0) continue;
+      const T* part = from + packed.parts[p] + at;
+      for (int64_t j = 0; j < few; ++j) sums[j] += factors[p] * static_cast<double>(part[j]);
+    }
+    for (int64_t j = 0; j < few; ++j) to[at + j] = static_cast<T>(sums[j]);
   }
 }
 
@@ -38,26 +55,16 @@ template <typename T>
 void pack_matrix(const PackedWeights& packed, const std::vector<Panel>& panels, const T* plain,
                  T* to) {
   const size_t parts = packed.parts.size();
+  const bool sums = parts > 1;
+  assert(!sums || (std::is_floating_point_v<T> && packed.width_stride == 1));
+  assert(sums || (packed.parts[0] == 0 && packed.factors == std::vector<double>{1}));
   for (const Panel& panel : panels) {
     for (int64_t sum = 0; sum < packed.sums(); ++sum) {
       const double* factors = packed.factors.data() + static_cast<size_t>(sum) * parts;
       for (int64_t k = 0; k < packed.depth; ++k, to += panel.width) {
         const T* from = plain + k * packed.depth_stride + panel.first * packed.width_stride;
-        if (parts == 1 && packed.width_stride == 1) {
-          std::memcpy(to, from, static_cast<size_t>(panel.columns) * sizeof(T));
-          continue;
-        }
-        constexpr int64_t kMostColumns = 64;
-        for (int64_t at = 0; at < panel.columns; at += kMostColumns) {
-          const int64_t count = std::min(kMostColumns, panel.columns - at);
-          double sums[kMostColumns] = {};
-          for (size_t p = 0; p < parts; ++p) {
-            if (factors[p] == 0) continue;
-            const T* part = from + packed.parts[p] + at * packed.width_stride;
-            add_scaled(sums, part, factors[p], count, packed.width_stride);
-          }
-          for (int64_t j = 0; j < count; ++j) to[at + j] = static_cast<T>(sums[j]);
-        }
+        if (sums) sum_columns(packed, factors, from, panel.columns, to);
+        else copy_columns(from, packed.width_stride, panel.columns, to);
       }
     }
   }

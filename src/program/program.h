@@ -120,9 +120,9 @@ struct ProductCall {
 struct Stmt;
 
 // variable = begin, begin + step, ... below end. Variables are numbered from the outside in.
-// Iterations of a parallel loop are independent; a
-// thread takes at least `grain` of them. With a `chunk_end` the body runs once for all that a
-// thread takes, and that variable is their end.
+// Iterations of a parallel loop, which begins at 0 and is in no other, are independent; a thread
+// takes at least `grain` of them. With a `chunk_end` the body runs once for all that a thread
+// takes, and that variable is their end.
 struct For {
   int variable = 0;
   Index begin{0}, end;
