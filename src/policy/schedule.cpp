@@ -37,6 +37,10 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
     else one = {.first = 1, .last = 0};  // of no stage
   }
   schedule.fates.assign(count, {.inlined = true});
+  const auto by_strips = [&](size_t stage) {
+    return std::any_of(strips.begin(), strips.end(),
+                       [&](const Strips& one) { return one.first <= stage && stage <= one.last; });
+  };
 
   std::vector<bool> may_inline;
   for (size_t s = 0; s < count; ++s) {
@@ -50,7 +54,8 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
     const StagePolicy decided = structure.of(left[i]);
     Schedule::Fate& fate = schedule.fates[left[i]];
     fate.inlined = false;
-    fate.winograd = winograd_of(fewer, fewer.stages[i]);
+    // Tiles of results would not end where strips do.
+    if (!by_strips(left[i])) fate.winograd = winograd_of(fewer, fewer.stages[i]);
     may_contract.push_back(decided.product);
     transforms.push_back(decided.winograd != 0 && decided.product && fate.winograd);
   }

@@ -260,27 +260,13 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
       const auto c = contraction_of(workload.stages[s]);
       if (c && leading > c->outer.size() + c->rows.size()) fits = false;
     }
+    // A stage is in one loop.
+    for (const size_t s : inside) fits = fits && loop_of[s] < 0;
     if (!fits) continue;
     loops[l] = {element_count(shared), at + 1, {between.begin(), between.end()}};
     for (const size_t s : inside) loop_of[s] = static_cast<int>(l);
   }
   return loop_of;
-}
-
-std::vector<Strips> possible_strips(const Workload& workload) {
-  std::vector<Strips> found;
-  for (size_t last = 1; last < workload.stages.size(); ++last) {
-    const Shape& axes = workload.stages[last].axes;
-    for (size_t first = 0; first < last; ++first) {
-      for (size_t axis = 0; axis < axes.size(); ++axis) {
-        for (int64_t rows = 1; rows < axes[axis]; ++rows) {
-          const Strips strips{first, last, static_cast<int>(axis), rows};
-          if (axes[axis] % rows == 0 && in_strips(workload, strips)) found.push_back(strips);
-        }
-      }
-    }
-  }
-  return found;
 }
 
 }  // namespace aoe

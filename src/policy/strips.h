@@ -38,7 +38,4 @@ struct StripLoop {
 std::vector<int> stages_by_strip(const Workload& workload, const std::vector<size_t>& given,
                                  const std::vector<Strips>& strips, std::vector<StripLoop>& loops);
 
-// All ways to compute neighbouring stages by strips that divide their axis.
-std::vector<Strips> possible_strips(const Workload& workload);
-
 }  // namespace aoe

@@ -246,6 +246,12 @@ Fault fault_of(const Structure& structure, const Workload& workload) {
                        workload.stages.size());
   }
   if (!structure.strips.empty()) {
+    for (const Strips& one : structure.strips) {
+      for (const Strips& other : structure.strips) {
+        if (&one == &other || other.first < one.first || other.first > one.last) continue;
+        return fmt::format("stage {} is computed by two loops over strips", other.first);
+      }
+    }
     const Schedule schedule = schedule_of(workload, structure);
     for (size_t i = 0; i < structure.strips.size(); ++i) {
       if (schedule.strip_loops[i].axes > 0) continue;

@@ -138,12 +138,33 @@ TEST(Strips, AreOnlyForStagesThatMeetStripByStrip) {
   EXPECT_FALSE(in_strips(turned, {0, 1, 0, 2}));
 }
 
+TEST(Strips, AreOnceAtMostForAStage) {
+  const Workload workload = parse_workload(kInvertedResidual);
+  const auto fault = [&](const char* policy) {
+    return fault_of(parse_policy(policy, workload, host_device()).structure, workload).value_or("");
+  };
+  EXPECT_EQ(fault("strips 1-2 b/3; strips 0-1 b/2"),
+            "stage 1 is computed by two loops over strips");
+  EXPECT_EQ(fault("strips 0-1 b/2; strips 0-2 b/2"),
+            "stage 0 is computed by two loops over strips");
+  EXPECT_EQ(fault("strips 0-1 b/2; strips 0-1 b/2"),
+            "stage 0 is computed by two loops over strips");
+}
+
+TEST(Strips, DoNotRunByWinograd) {
+  // Rows of strips would be taken for a batch.
+  const Problem problem(
+      "in %0 f32[12,12,8]\nweight %1 f32[16,8,3,3]\n%2 f32[12,12,8] = exp(%0[a, b, c]) + %0[a, b, "
+      "c]\n%3 f32[12,12,16] = sum(r:8,s:3,t:3) %2[(a + s) - 1, (b + t) - 1, r]?0 * %1[c, r, s, "
+      "t]\nout %3\n");
+  expect_as_the_reference(problem, "stage 1 winograd2; strips 0-1 a/4");
+}
+
 TEST(Programs, TakePoliciesFromBeforeTheNewDecisions) {
   // As banks and .om files have them.
   const Problem problem(
       "in %0 f32[2,8,18,18]\nweight %1 f32[16,8,3,3]\n%2 f32[2,16,16,16] = sum(r:8,s:3,t:3) %0[a, "
       "r, c + s, d + t] * %1[b, r, s, t]\nout %2\n");
-  const Device device = narrowed(host_device(), Feature::sse2);
   const std::string text = "product tile=4x2x4 block=72x64 first=rows\n";
   const Policy policy = parse_policy(text, *problem.workload);
   EXPECT_EQ(to_string(policy, *problem.workload), text);
@@ -167,6 +188,25 @@ TEST(Programs, PackAndShareAsThePolicySays) {
   }
 }
 
+TEST(Programs, ShareProductsAsThePolicySays) {
+  const Problem problem(
+      "in %0 f32[64,512]\nweight %1 f32[512,256]\n%2 f32[64,256] = sum(r:512) "
+      "%0[a, r] * %1[r, b]\nout %2\n");
+  const Device device = host_devices().front();
+  // Tasks, and whether each is a part of the rows.
+  const auto shared = [&](const std::string& how) {
+    const Policy policy = parse_policy(
+        "product tile=4x2x4 block=512x256 first=columns share=" + how, *problem.workload);
+    const Kernel kernel(problem.workload, policy, device, 2, problem.weights);
+    const For& loop = kernel.program().body[0];
+    return std::pair(loop.end.expr->id,
+                     static_cast<bool>(std::get<ProductCall>(loop.body[0]).first_tile));
+  };
+  EXPECT_EQ(shared("blocks"), std::pair(int64_t{1}, false));
+  EXPECT_EQ(shared("rows"), std::pair(int64_t{2}, true));
+  EXPECT_EQ(shared("columns"), std::pair(int64_t{2}, false));
+}
+
 TEST(Programs, MultiplyByRowsOfTheTableThatTheProcessorRuns) {
   for (const Device& device : host_devices()) {
     const Dot* const dot = dot_of(DType::f32, device);
@@ -175,6 +215,19 @@ TEST(Programs, MultiplyByRowsOfTheTableThatTheProcessorRuns) {
     EXPECT_EQ(dot->lanes(device.vector_bytes), device.vector_bytes / 4);
     EXPECT_EQ(dot_of(DType::boolean, device), nullptr);
   }
+}
+
+TEST(PackedWeights, KeepIntegersThatDoublesDoNotHave) {
+  PackedWeights packed;
+  packed.depth = 2;
+  packed.width = 2;
+  packed.depth_stride = 1;
+  packed.width_stride = 2;  // turned
+  packed.panel = 2;
+  const int64_t large = (int64_t{1} << 62) + 1;
+  const Tensor made = pack(packed, Tensor::of<int64_t>({large, 2, 3, large + 2}, {2, 2}));
+  const std::vector<int64_t> expected{large, 3, 2, large + 2};
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), made.data<int64_t>()));
 }
 
 TEST(PackedWeights, AreSumsOfPartsInPanels) {

@@ -16,14 +16,18 @@ class ChainMaker {
     if (below(5) == 0) {
       attention();
     } else {
-      batch_ = 1 + below(2);
+      // Mostly f32 in four dimensions; the others have fewer of what is for f32 alone.
+      const int kind = below(8);
+      dtype_ = kind == 0 ? "f64" : kind == 1 ? "i32" : "f32";
+      if (below(4) == 0) n_ = "", y_ = 'a', x_ = 'b', c_ = 'c';
+      batch_ = n_.empty() ? 1 : 1 + below(2);
       height_ = any({1, 2, 3, 4, 5, 6, 8, 9, 12, 15, 16});
       width_ = any({1, 2, 3, 5, 8, 9, 13, 16});
       channels_ = any({1, 2, 4, 7, 8, 16, 17, 24, 32});
       value_ = input();
       const int count = 2 + below(3);
       for (int i = 0; i < count; ++i) stage(i);
-      if (below(4) == 0) normalization();
+      if (is_float() && below(4) == 0) normalization();
     }
     const auto workload = std::make_shared<const Workload>(parse_workload(text()));
     RandomWorkload made{workload, {}, {2e-4}};
@@ -58,32 +62,43 @@ class ChainMaker {
 
   int input_of(const std::string& shape, bool weight) {
     const int number = next_input_++;
-    inputs_ += fmt::format("{} %{} f32[{}]\n", weight ? "weight" : "in", number, shape);
+    inputs_ += fmt::format("{} %{} {}[{}]\n", weight ? "weight" : "in", number, dtype_, shape);
     return number;
   }
-  int input() {
-    return input_of(fmt::format("{},{},{},{}", batch_, height_, width_, channels_), false);
+  std::string pixels() const {
+    return fmt::format("{}{},{}", n_.empty() ? "" : fmt::format("{},", batch_), height_, width_);
   }
+  std::string shape() const { return fmt::format("{},{}", pixels(), channels_); }
+  // The position of a pixel, or in it.
+  std::string pixel() const { return fmt::format("{}{}, {}", n_, y_, x_); }
+  std::string point() const { return fmt::format("{}, {}", pixel(), c_); }
+
+  int input() { return input_of(shape(), false); }
   void add(const std::string& definition) {
     const int number = next_stage_++;
-    stages_ += fmt::format("%{} f32[{},{},{},{}] = {}\n", number, batch_, height_, width_,
-                           channels_, definition);
+    stages_ += fmt::format("%{} {}[{}] = {}\n", number, dtype_, shape(), definition);
     value_ = number;
   }
+  bool is_float() const { return dtype_ != "i32"; }
 
   // What follows a sum.
   std::string epilogue() {
     switch (below(4)) {
       case 0: return "";
       case 1: return " -> max($0, 0)";
-      case 2: return fmt::format(" -> $0 + %{}[d]", input_of(fmt::format("{}", channels_), true));
-      default: return fmt::format(" -> tanh($0) + %{}[a, b, c, d]", input());
+      case 2:
+        return fmt::format(" -> $0 + %{}[{}]", input_of(fmt::format("{}", channels_), true), c_);
+      default:
+        return fmt::format(" -> {} + %{}[{}]", is_float() ? "tanh($0)" : "$0", input(), point());
     }
   }
 
   void stage(int which) {
     switch (which == 0 ? below(4) : 1 + below(4)) {
-      case 0: return add(fmt::format("exp(%{0}[a, b, c, d]) + %{0}[a, b, c, d]", value_));
+      case 0: {
+        const std::string load = fmt::format("%{}[{}]", value_, point());
+        return add(fmt::format("{} + {}", is_float() ? "exp(" + load + ")" : load, load));
+      }
       case 1: return pointwise();
       case 2: return window(true);
       case 3: return window(false);
@@ -95,7 +110,8 @@ class ChainMaker {
     const int64_t in = channels_;
     channels_ = any({3, 8, 16, 24, 33});
     const int weights = input_of(fmt::format("{},{}", channels_, in), below(4) > 0);
-    add(fmt::format("sum(r:{}) %{}[a, b, c, r] * %{}[d, r]{}", in, value_, weights, epilogue()));
+    add(fmt::format("sum(r:{}) %{}[{}, r] * %{}[{}, r]{}", in, value_, pixel(), weights, c_,
+                    epilogue()));
   }
 
   struct Along {
@@ -118,12 +134,12 @@ class ChainMaker {
     const Along x = along(width_);
     height_ = y.made;
     width_ = x.made;
-    const std::string load = fmt::format("%{}[a, {}, {}, d]?{}", value_, index('b', 'r', y),
-                                         index('c', 's', x), weighted ? "0" : "-3");
+    const std::string load = fmt::format("%{}[{}{}, {}, {}]?{}", value_, n_, index(y_, 'r', y),
+                                         index(x_, 's', x), c_, weighted ? "0" : "-3");
     const std::string taps = fmt::format("(r:{},s:{})", y.taps, x.taps);
     if (!weighted) return add(fmt::format("max{} {}", taps, load));
     const int weights = input_of(fmt::format("{},{},{}", y.taps, x.taps, channels_), below(4) > 0);
-    add(fmt::format("sum{} {} * %{}[r, s, d]{}", taps, load, weights, epilogue()));
+    add(fmt::format("sum{} {} * %{}[r, s, {}]{}", taps, load, weights, c_, epilogue()));
   }
 
   void convolution() {
@@ -135,21 +151,22 @@ class ChainMaker {
     channels_ = any({4, 8, 16, 20});
     const int weights =
         input_of(fmt::format("{},{},{},{}", channels_, in, y.taps, x.taps), below(4) > 0);
-    add(fmt::format("sum(r:{},s:{},t:{}) %{}[a, {}, {}, r]?0 * %{}[d, r, s, t]{}", in, y.taps,
-                    x.taps, value_, index('b', 's', y), index('c', 't', x), weights, epilogue()));
+    add(fmt::format("sum(r:{},s:{},t:{}) %{}[{}{}, {}, r]?0 * %{}[{}, r, s, t]{}", in, y.taps,
+                    x.taps, value_, n_, index(y_, 's', y), index(x_, 't', x), weights, c_,
+                    epilogue()));
   }
 
   // Over the channels.
   void normalization() {
     const int number = next_stage_;
-    const std::string rows = fmt::format("{},{},{}", batch_, height_, width_);
-    stages_ +=
-        fmt::format("%{} f32[{}] = max(r:{}) %{}[a, b, c, r]\n", number, rows, channels_, value_);
-    stages_ += fmt::format("%{} f32[{}] = sum(r:{}) exp(%{}[a, b, c, r] - %{}[a, b, c])\n",
-                           number + 1, rows, channels_, value_, number);
+    const std::string type = fmt::format("{}[{}]", dtype_, pixels());
+    const std::string at = pixel();
+    stages_ += fmt::format("%{} {} = max(r:{}) %{}[{}, r]\n", number, type, channels_, value_, at);
+    stages_ += fmt::format("%{} {} = sum(r:{}) exp(%{}[{}, r] - %{}[{}])\n", number + 1, type,
+                           channels_, value_, at, number, at);
     next_stage_ += 2;
-    add(fmt::format("exp(%{}[a, b, c, d] - %{}[a, b, c]) / %{}[a, b, c]", value_, number,
-                    number + 1));
+    add(fmt::format("exp(%{}[{}] - %{}[{}]) / %{}[{}]", value_, point(), number, at, number + 1,
+                    at));
   }
 
   void attention() {
@@ -178,6 +195,9 @@ class ChainMaker {
   int next_input_ = 0;
   int next_stage_ = kFirstStage;
   int value_ = 0;
+  std::string dtype_ = "f32";
+  std::string n_ = "a, ";  // axes: of the batch, if there is one, of rows, columns and channels
+  char y_ = 'b', x_ = 'c', c_ = 'd';
   int64_t batch_ = 1, height_ = 1, width_ = 1, channels_ = 1;
 };
 

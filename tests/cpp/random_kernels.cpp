@@ -12,6 +12,7 @@
 #include "policy/policy_text.h"
 #include "policy/space.h"
 #include "policy/streaming.h"
+#include "policy/strips.h"
 #include "policy/validate.h"
 #include "tests/cpp/random_chains.h"
 #include "tests/cpp/random_workloads.h"
@@ -54,22 +55,43 @@ void stream_some(Policy& policy, const Space& space, Random& random) {
   }
 }
 
-// By strips, in one of all ways; as it was if there are none.
-Policy by_strips(const Policy& policy, const Space& space, Random& random) {
-  Policy by = policy;
+// All ways to compute neighbouring stages by strips that divide their axis.
+std::vector<Strips> possible_strips(const Workload& workload) {
+  std::vector<Strips> found;
+  for (size_t last = 1; last < workload.stages.size(); ++last) {
+    const Shape& axes = workload.stages[last].axes;
+    for (size_t first = 0; first < last; ++first) {
+      for (size_t axis = 0; axis < axes.size(); ++axis) {
+        for (int64_t rows = 1; rows < axes[axis]; ++rows) {
+          const Strips strips{first, last, static_cast<int>(axis), rows};
+          if (axes[axis] % rows == 0 && in_strips(workload, strips)) found.push_back(strips);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+// With one more loop over strips, in one of all ways that are valid; as it was if there are none.
+Structure with_strips(Structure structure, const Space& space, Random& random) {
   std::vector<Strips> ways = possible_strips(space.workload());
   while (!ways.empty()) {
     const size_t which = random() % ways.size();
-    by.structure.strips = {ways[which]};
-    const Schedule& schedule = space.schedule(by.structure);
-    if (schedule.strip_loops[0].axes > 0) {
-      by = default_policy(schedule, by.structure, space.device());
-      for (uint64_t i = random() % 6; i > 0; --i) by = space.mutate(by, random);
-      return by;
-    }
+    Structure more = structure;
+    more.strips.push_back(ways[which]);
+    if (!fault_of(more, space.workload())) return more;
     ways.erase(ways.begin() + static_cast<int64_t>(which));
   }
-  return policy;
+  return structure;
+}
+
+Policy by_strips(const Policy& policy, const Space& space, Random& random) {
+  Structure structure = with_strips(policy.structure, space, random);
+  if (structure.strips.empty()) return policy;
+  if (random() % 4 == 0) structure = with_strips(structure, space, random);
+  Policy by = default_policy(space.schedule(structure), structure, space.device());
+  for (uint64_t i = random() % 6; i > 0; --i) by = space.mutate(by, random);
+  return by;
 }
 
 // Whether strips make some of what their neighbours make, too.
@@ -79,6 +101,13 @@ bool has_halo(const Policy& policy, const Space& space) {
     if (strips.values[i].type.count() > space.workload().values[i].type.count()) return true;
   }
   return false;
+}
+
+template <typename Pointer>
+std::vector<Pointer> pointers(const std::vector<Tensor>& tensors) {
+  std::vector<Pointer> to;
+  for (const Tensor& tensor : tensors) to.push_back(const_cast<std::byte*>(tensor.raw()));
+  return to;
 }
 
 std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Random& random,
@@ -121,7 +150,13 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
     const std::string_view by =
         engine == Kernel::Engine::interpreter ? "interpreted" : "as machine code";
     const Kernel kernel(workload, policy, device, threads, weights, engine);
-    kernel.run_into(inputs, outputs);
+    const auto work_bytes = static_cast<size_t>(kernel.work_bytes());
+    const GuardedMemory work(work_bytes, static_cast<size_t>(kWorkAlignment), against,
+                             "the work memory");
+    // No number: what is read before it is written shows.
+    std::memset(work.elements(), 0xff, work_bytes);
+    kernel.run_on(pointers<const void*>(inputs), pointers<void*>(outputs), work.elements());
+    if (const auto stray = work.stray_write()) return fmt::format("{}: {} written", by, *stray);
     if (kernel.fallbacks() != 0) {
       return fmt::format("{}: an index that is in range was taken for one that is not", by);
     }

@@ -63,7 +63,10 @@ uint64_t run_in_child(uint64_t first, uint64_t last) {
     _exit(0);
   }
   int status = 0;
-  waitpid(child, &status, 0);
+  if (child < 0 || waitpid(child, &status, 0) != child) {
+    fmt::print(stderr, "a process for the pairs cannot be made: {}\n", std::strerror(errno));
+    std::exit(2);
+  }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return last;
   ++progress->failures;
   fmt::print("--- {}{}\n", progress->text,
@@ -93,6 +96,13 @@ int main(int argc, char** argv) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     fmt::print(stderr, "{} pairs in {:.0f} s, {} by strips, {} with a halo, {} failed\n",
                at - first, seconds, progress->strips, progress->halos, progress->failures);
+  }
+  // Far fewer strips than there are today would mean that they are not compared any more.
+  constexpr uint64_t kEnough = 1000;
+  constexpr uint64_t kOneIn = 20;
+  if (pairs >= kEnough && progress->halos < pairs / kOneIn) {
+    fmt::print(stderr, "fewer than one pair in {} has strips with a halo\n", kOneIn);
+    return 1;
   }
   return progress->failures == 0 ? 0 : 1;
 }
