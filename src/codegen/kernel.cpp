@@ -29,32 +29,24 @@ bool looks_up(const Workload& workload) {
 
 }  // namespace
 
-Kernel::Plan Kernel::default_plan(const Workload& workload, const Device& device) {
-  Plan plan{schedule_of(workload, {}), {}};
-  const Structure structure = default_structure(plan.schedule, device);
-  if (structure != Structure{}) plan.schedule = schedule_of(workload, structure);
-  plan.policy = default_policy(plan.schedule, structure, device);
-  return plan;
-}
-
-Kernel::Plan Kernel::valid_plan(const Workload& workload, const Policy& policy,
-                                const Device& device) {
+DecidedSchedule Kernel::valid_schedule(const Workload& workload, const Policy& policy,
+                                       const Device& device) {
   if (const auto reason = fault_of(policy.structure, workload)) fail("policy: {}", *reason);
-  Plan plan{schedule_of(workload, policy.structure), policy};
-  if (const auto reason = fault_of(policy, plan.schedule, device)) fail("policy: {}", *reason);
-  return plan;
+  DecidedSchedule made{schedule_of(workload, policy.structure), policy};
+  if (const auto reason = fault_of(policy, made.schedule, device)) fail("policy: {}", *reason);
+  return made;
 }
 
-Kernel::Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device& device,
-               int threads, std::vector<Tensor> weights, Engine engine)
+Kernel::Kernel(std::shared_ptr<const Workload> workload, DecidedSchedule decided,
+               const Device& device, int threads, std::vector<Tensor> weights, Engine engine)
     : workload_(std::move(workload)),
-      policy_(std::move(plan.policy)),
+      policy_(std::move(decided.policy)),
       device_(device),
       weights_(std::move(weights)) {
   if (policy_.threads > 0) threads = std::min(threads, policy_.threads);
-  Program program = build_program(plan.schedule, policy_, device_, threads);
-  scheduled_ = std::move(plan.schedule.workload);
-  for (const size_t stage : plan.schedule.fixed) {
+  Program program = build_program(decided.schedule, policy_, device_, threads);
+  scheduled_ = std::move(decided.schedule.workload);
+  for (const size_t stage : decided.schedule.fixed) {
     Workload only = scheduled_;
     only.stages = {scheduled_.stages[stage]};
     only.outputs = only.stages[0].outputs;
@@ -74,13 +66,13 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device
 
 Kernel::Kernel(std::shared_ptr<const Workload> workload, const Device& device, int threads,
                std::vector<Tensor> weights)
-    : Kernel(workload, default_plan(*workload, device), device, threads, std::move(weights),
+    : Kernel(workload, default_schedule(*workload, device), device, threads, std::move(weights),
              Engine::machine_code) {}
 
 Kernel::Kernel(std::shared_ptr<const Workload> workload, const Policy& policy, const Device& device,
                int threads, std::vector<Tensor> weights, Engine engine)
-    : Kernel(workload, valid_plan(*workload, policy, device), device, threads, std::move(weights),
-             engine) {}
+    : Kernel(workload, valid_schedule(*workload, policy, device), device, threads,
+             std::move(weights), engine) {}
 
 Kernel::~Kernel() = default;
 
@@ -88,21 +80,19 @@ Kernel::~Kernel() = default;
 // on.
 ProgramFunctions Kernel::functions_of(const Program& program, Engine engine) {
   ProgramFunctions functions;
+  const bool interprets = engine == Engine::interpreter;
+  const auto compiled = [&](const std::string& key, const EmitModule& emit) -> const Code& {
+    return *codes_.emplace_back(compile(key, device_, emit));
+  };
   for (const Nest& nest : program.nests) {
-    if (engine == Engine::interpreter) {
-      functions.nests.push_back(interpreted(nest));
-      continue;
-    }
-    codes_.push_back(compile(to_string(nest), device_, emit_nest(nest, device_)));
-    functions.nests.emplace_back(codes_.back()->as<NestCode>());
+    functions.nests.push_back(
+        interprets ? interpreted(nest)
+                   : compiled(to_string(nest), emit_nest(nest, device_)).as<NestCode>());
   }
   for (const Tile& tile : program.tiles) {
-    if (engine == Engine::interpreter) {
-      functions.tiles.push_back(interpreted(tile));
-      continue;
-    }
-    codes_.push_back(compile(to_string(tile), device_, emit_tile(tile, device_)));
-    functions.tiles.emplace_back(codes_.back()->as<TileCode>());
+    functions.tiles.push_back(
+        interprets ? interpreted(tile)
+                   : compiled(to_string(tile), emit_tile(tile, device_)).as<TileCode>());
   }
   for (const PackedWeights& packed : program.weights) {
     functions.weights.push_back(pack(packed, computed(plain_workload(scheduled_, packed), engine)));

@@ -63,14 +63,10 @@ class Kernel {
   const std::vector<std::shared_ptr<const Code>>& codes() const { return codes_; }
 
  private:
-  struct Plan {
-    Schedule schedule;
-    Policy policy;
-  };
-  Kernel(std::shared_ptr<const Workload> workload, Plan plan, const Device& device, int threads,
-         std::vector<Tensor> weights, Engine engine);
-  static Plan default_plan(const Workload& workload, const Device& device);
-  static Plan valid_plan(const Workload& workload, const Policy& policy, const Device& device);
+  Kernel(std::shared_ptr<const Workload> workload, DecidedSchedule decided, const Device& device,
+         int threads, std::vector<Tensor> weights, Engine engine);
+  static DecidedSchedule valid_schedule(const Workload& workload, const Policy& policy,
+                                        const Device& device);
 
   ProgramFunctions functions_of(const Program& program, Engine engine);
   // All functions, as `made` shows one.

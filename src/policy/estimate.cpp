@@ -182,10 +182,7 @@ double product_item_cycles(const Schedule& schedule, const ProductItem& item,
 }  // namespace
 
 double estimated_seconds(const Workload& workload, const Device& device) {
-  Schedule schedule = schedule_of(workload, {});
-  const Structure structure = default_structure(schedule, device);
-  if (!(structure == Structure{})) schedule = schedule_of(workload, structure);
-  const Policy policy = default_policy(schedule, structure, device);
+  const auto [schedule, policy] = default_schedule(workload, device);
   double cycles = 0;
   for (size_t i = 0; i < schedule.items.size(); ++i) {
     if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {

@@ -157,9 +157,12 @@ Structure default_structure(const Schedule& plain, const Device& device) {
   return structure;
 }
 
-Policy default_policy(const Workload& workload, const Device& device) {
-  const Structure structure = default_structure(schedule_of(workload, {}), device);
-  return default_policy(schedule_of(workload, structure), structure, device);
+DecidedSchedule default_schedule(const Workload& workload, const Device& device) {
+  DecidedSchedule made{schedule_of(workload, {}), {}};
+  const Structure structure = default_structure(made.schedule, device);
+  if (structure != Structure{}) made.schedule = schedule_of(workload, structure);
+  made.policy = default_policy(made.schedule, structure, device);
+  return made;
 }
 
 Nest decided(Nest nest, const NestPolicy& policy) {

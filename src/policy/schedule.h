@@ -28,9 +28,10 @@ struct Schedule {
   Workload workload;
   std::vector<Item> items;
   std::vector<size_t> fixed;  // stages of the workload that only lay out weights: no items
-  std::vector<StripLoop>
-      strip_loops;           // as the structure lists them; without points if not possible
-  std::vector<int> loop_of;  // for each item: the loop that computes it, or -1
+  // Loops over strips as the structure lists them, without axes if not possible, and for each item
+  // the loop that computes it, or -1.
+  std::vector<StripLoop> strip_loops;
+  std::vector<int> loop_of;
 
   // What became of each stage of the workload as it was given.
   struct Fate {
@@ -51,7 +52,16 @@ Schedule schedule_of(const Workload& workload, const Structure& structure);
 // `plain` is the schedule without any structure.
 Structure default_structure(const Schedule& plain, const Device& device);
 Policy default_policy(const Schedule& schedule, const Structure& structure, const Device& device);
-Policy default_policy(const Workload& workload, const Device& device);
+
+// A schedule with a policy for its items.
+struct DecidedSchedule {
+  Schedule schedule;
+  Policy policy;
+};
+DecidedSchedule default_schedule(const Workload& workload, const Device& device);
+inline Policy default_policy(const Workload& workload, const Device& device) {
+  return default_schedule(workload, device).policy;
+}
 
 // The nest with everything decided. The policy must be a valid one for it.
 Nest decided(Nest nest, const NestPolicy& policy);

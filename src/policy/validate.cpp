@@ -136,18 +136,12 @@ Fault product_fault(const Schedule& schedule, const ProductItem& item, const Pro
 // An algorithm must be one that its stage can run by: with the other decisions, or without any, as
 // the space of policies has it, where they may rule each other out.
 Fault algorithm_fault(const Structure& structure, const Workload& workload) {
-  const auto names_one = [](const StagePolicy& stage) {
-    return stage.winograd != 0 || stage.strassen || !stage.copied;
-  };
-  if (std::none_of(structure.stages.begin(), structure.stages.end(), names_one)) {
-    return std::nullopt;
-  }
   Structure copied = structure;
   for (StagePolicy& stage : copied.stages) stage.copied = true;
-  const Schedule schedule = schedule_of(workload, copied);
-  std::optional<Schedule> plain;
+  std::optional<Schedule> schedule, plain;  // made if some stage names an algorithm
   const auto applies = [&](size_t s, const auto& can) {
-    if (can(schedule.fates[s])) return true;
+    if (!schedule) schedule = schedule_of(workload, copied);
+    if (can(schedule->fates[s])) return true;
     if (!plain) plain = schedule_of(workload, {});
     return can(plain->fates[s]);
   };
@@ -248,8 +242,8 @@ Fault fault_of(const Structure& structure, const Workload& workload) {
   if (!structure.strips.empty()) {
     for (const Strips& one : structure.strips) {
       for (const Strips& other : structure.strips) {
-        if (&one == &other || other.first < one.first || other.first > one.last) continue;
-        return fmt::format("stage {} is computed by two loops over strips", other.first);
+        if (&one != &other && one.first <= other.first && other.first <= one.last)
+          return fmt::format("stage {} is computed by two loops over strips", other.first);
       }
     }
     const Schedule schedule = schedule_of(workload, structure);

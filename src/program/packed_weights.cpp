@@ -26,14 +26,6 @@ std::vector<Panel> panels_of(const PackedWeights& packed) {
   return panels;
 }
 
-// Columns of one row, as they are.
-template <typename T>
-void copy_columns(const T* from, int64_t stride, int64_t count, T* to) {
-  if (stride == 1) std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
-  else
-    for (int64_t j = 0; j < count; ++j) to[j] = from[j * stride];
-}
-
 // Sums of parts are rounded once.
 template <typename T>
 void sum_columns(const PackedWeights& packed, const double* factors, const T* from, int64_t count,
@@ -63,8 +55,13 @@ void pack_matrix(const PackedWeights& packed, const std::vector<Panel>& panels, 
       const double* factors = packed.factors.data() + static_cast<size_t>(sum) * parts;
       for (int64_t k = 0; k < packed.depth; ++k, to += panel.width) {
         const T* from = plain + k * packed.depth_stride + panel.first * packed.width_stride;
-        if (sums) sum_columns(packed, factors, from, panel.columns, to);
-        else copy_columns(from, packed.width_stride, panel.columns, to);
+        if (sums) {
+          sum_columns(packed, factors, from, panel.columns, to);
+        } else if (packed.width_stride == 1) {
+          std::copy_n(from, panel.columns, to);
+        } else {
+          for (int64_t j = 0; j < panel.columns; ++j) to[j] = from[j * packed.width_stride];
+        }
       }
     }
   }
