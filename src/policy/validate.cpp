@@ -250,9 +250,11 @@ Fault fault_of(const Structure& structure, const Workload& workload) {
     for (size_t i = 0; i < structure.strips.size(); ++i) {
       if (schedule.strip_loops[i].axes > 0) continue;
       const Strips& strips = structure.strips[i];
-      return fmt::format("stages {} to {} cannot be computed by strips of {} along {}",
-                         strips.first, strips.last, strips.rows,
-                         axis_name(strips.axis, kHighestRank));
+      return fmt::format(
+          "stages {} to {} cannot be computed by strips of {} along {}: strips must divide the "
+          "axis, "
+          "along which each stage reads the one before, and only these stages what they make",
+          strips.first, strips.last, strips.rows, axis_name(strips.axis, kHighestRank));
     }
   }
   return algorithm_fault(structure, workload);
