@@ -31,16 +31,16 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
   Schedule schedule;
   Workload workload = given_workload;
   std::vector<Strips> strips = structure.strips;
+  std::vector<bool> by_strips(count);  // stages
   for (Strips& one : strips) {
-    auto split = in_strips(workload, one);
+    bool twice = false;
+    for (size_t s = one.first; s <= one.last && s < count; ++s) twice = twice || by_strips[s];
+    auto split = twice ? std::nullopt : in_strips(workload, one);
     if (split) workload = std::move(*split);
     else one = {.first = 1, .last = 0};  // of no stage
+    for (size_t s = one.first; s <= one.last; ++s) by_strips[s] = true;
   }
   schedule.fates.assign(count, {.inlined = true});
-  const auto by_strips = [&](size_t stage) {
-    return std::any_of(strips.begin(), strips.end(),
-                       [&](const Strips& one) { return one.first <= stage && stage <= one.last; });
-  };
 
   std::vector<bool> may_inline;
   for (size_t s = 0; s < count; ++s) {
@@ -55,7 +55,7 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
     Schedule::Fate& fate = schedule.fates[left[i]];
     fate.inlined = false;
     // Tiles of results would not end where strips do.
-    if (!by_strips(left[i])) fate.winograd = winograd_of(fewer, fewer.stages[i]);
+    if (!by_strips[left[i]]) fate.winograd = winograd_of(fewer, fewer.stages[i]);
     may_contract.push_back(decided.product);
     transforms.push_back(decided.winograd != 0 && decided.product && fate.winograd);
   }

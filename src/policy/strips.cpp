@@ -1,6 +1,7 @@
 #include "policy/strips.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -75,14 +76,20 @@ class StripRewrite {
     for (size_t i = 0; i < at_; ++i) {
       if (form->coefficients[i] != 0 && extents[i] != 1) return std::nullopt;
     }
-    const int64_t factor = form->coefficients[at_];
-    int64_t low = factor * own.low + form->constant;
-    int64_t high = factor * own.high() + form->constant;
+    using Wide = __int128;
+    const Wide factor = form->coefficients[at_];
+    const Wide stride = factor * own.stride;
+    Wide low = factor * own.low + form->constant;
+    Wide high = factor * own.high() + form->constant;
     for (size_t i = at_ + 1; i < extents.size(); ++i) {
-      const int64_t reach = form->coefficients[i] * (extents[i] - 1);
+      const Wide reach = Wide{form->coefficients[i]} * (extents[i] - 1);
       (reach < 0 ? low : high) += reach;
     }
-    return Range{factor * own.stride, low, high - low + 1};
+    // Strips that go as far beyond the edge as the axis is long would make little of what is read.
+    const Wide extent = shape[at_];
+    if (low < -extent || stride * (count_ - 1) + high > 2 * extent) return std::nullopt;
+    return Range{static_cast<int64_t>(stride), static_cast<int64_t>(low),
+                 static_cast<int64_t>(high - low + 1)};
   }
 
   bool note_loads(size_t s) {
@@ -105,8 +112,9 @@ class StripRewrite {
       const Expr& outside = load->operands.back();
       Expr& known = outside_[static_cast<int>(load->id)];
       known = known ? known : outside;
-      fits = fits && outside.is_constant() && known->number == outside->number &&
-             known->id == outside->id;
+      // Zeros of both signs are not the same.
+      fits = fits && outside.is_constant() && known->id == outside->id &&
+             std::memcmp(&known->number, &outside->number, sizeof(outside->number)) == 0;
     });
     return fits;
   }
@@ -260,8 +268,6 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
       const auto c = contraction_of(workload.stages[s]);
       if (c && leading > c->outer.size() + c->rows.size()) fits = false;
     }
-    // A stage is in one loop.
-    for (const size_t s : inside) fits = fits && loop_of[s] < 0;
     if (!fits) continue;
     loops[l] = {element_count(shared), at + 1, {between.begin(), between.end()}};
     for (const size_t s : inside) loop_of[s] = static_cast<int>(l);

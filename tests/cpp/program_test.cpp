@@ -140,15 +140,38 @@ TEST(Strips, AreOnlyForStagesThatMeetStripByStrip) {
 
 TEST(Strips, AreOnceAtMostForAStage) {
   const Workload workload = parse_workload(kInvertedResidual);
-  const auto fault = [&](const char* policy) {
+  const auto fault = [&](const std::string& policy) {
     return fault_of(parse_policy(policy, workload, host_device()).structure, workload).value_or("");
   };
-  EXPECT_EQ(fault("strips 1-2 b/3; strips 0-1 b/2"),
-            "stage 1 is computed by two loops over strips");
-  EXPECT_EQ(fault("strips 0-1 b/2; strips 0-2 b/2"),
-            "stage 0 is computed by two loops over strips");
-  EXPECT_EQ(fault("strips 0-1 b/2; strips 0-1 b/2"),
-            "stage 0 is computed by two loops over strips");
+  EXPECT_EQ(fault("strips 1-2 b/3"), "");
+  EXPECT_NE(fault("strips 1-2 b/3; strips 0-1 b/2").find("stages 0 to 1 cannot"),
+            std::string::npos);
+  EXPECT_NE(fault("strips 0-1 b/2; strips 0-2 b/2").find("stages 0 to 2 cannot"),
+            std::string::npos);
+  std::string many;
+  for (int i = 0; i < 20000; ++i) many += "strips 0-1 b/2\n";
+  EXPECT_NE(fault(many).find("two loops over strips"), std::string::npos);
+}
+
+TEST(Strips, ReachBeyondTheEdgeByNoMoreThanTheAxis) {
+  const auto workload = [](const std::string& index) {
+    return parse_workload(
+        fmt::format("in %0 f32[12,8]\n%1 f32[12,8] = exp(%0[a, b])\n%2 f32[12,8] "
+                    "= %1[a, b] + %1[{}, b]?0\nout %2\n",
+                    index));
+  };
+  EXPECT_TRUE(in_strips(workload("a + 12"), {0, 1, 0, 3}));
+  EXPECT_TRUE(in_strips(workload("a - 12"), {0, 1, 0, 3}));
+  EXPECT_FALSE(in_strips(workload("a + 1000000000"), {0, 1, 0, 3}));
+  EXPECT_FALSE(in_strips(workload("a - 1000000000000000000"), {0, 1, 0, 3}));
+  EXPECT_FALSE(in_strips(workload("a * 100000000000000000"), {0, 1, 0, 3}));
+}
+
+TEST(Strips, TellZerosOutsideApart) {
+  const Workload workload = parse_workload(
+      "in %0 f32[12,8]\n%1 f32[12,8] = exp(%0[a, b])\n%2 f32[12,8] = (1 / %1[a - 1, b]?-0) + (2 / "
+      "%1[a + 1, b]?0)\nout %2\n");
+  EXPECT_FALSE(in_strips(workload, {0, 1, 0, 3}));
 }
 
 TEST(Strips, DoNotRunByWinograd) {
