@@ -76,23 +76,21 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, const Policy& policy, c
 
 Kernel::~Kernel() = default;
 
-// The text of a nest or tile is the key of its code in the caches: it says all that code depends
-// on.
 ProgramFunctions Kernel::functions_of(const Program& program, Engine engine) {
   ProgramFunctions functions;
   const bool interprets = engine == Engine::interpreter;
-  const auto compiled = [&](const std::string& key, const EmitModule& emit) -> const Code& {
-    return *codes_.emplace_back(compile(key, device_, emit));
+  const auto compiled = [&](const std::string& key, const EmitModule& emit) {
+    return codes_.emplace_back(compile(key, device_, emit));
   };
-  for (const Nest& nest : program.nests) {
-    functions.nests.push_back(
-        interprets ? interpreted(nest)
-                   : compiled(to_string(nest), emit_nest(nest, device_)).as<NestCode>());
+  const std::vector<Nest>& nests = program.nests;
+  const std::vector<Tile>& tiles = program.tiles;
+  for (size_t i = 0; i < nests.size(); ++i) {
+    const auto code = [&] { return compiled(program.nest_texts[i], emit_nest(nests[i], device_)); };
+    functions.nests.push_back(interprets ? interpreted(nests[i]) : code()->as<NestCode>());
   }
-  for (const Tile& tile : program.tiles) {
-    functions.tiles.push_back(
-        interprets ? interpreted(tile)
-                   : compiled(to_string(tile), emit_tile(tile, device_)).as<TileCode>());
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    const auto code = [&] { return compiled(program.tile_texts[i], emit_tile(tiles[i], device_)); };
+    functions.tiles.push_back(interprets ? interpreted(tiles[i]) : code()->as<TileCode>());
   }
   for (const PackedWeights& packed : program.weights) {
     functions.weights.push_back(pack(packed, computed(plain_workload(scheduled_, packed), engine)));
@@ -104,7 +102,6 @@ Tensor Kernel::computed(Workload of_weights, Engine engine) const {
   const auto contents = [&](int value) {
     const int storage = scheduled_.storage(value);
     const auto input = std::find(scheduled_.inputs.begin(), scheduled_.inputs.end(), storage);
-    assert(input == scheduled_.inputs.end() || !weights_.empty());
     return input == scheduled_.inputs.end()
                ? scheduled_.values[static_cast<size_t>(storage)].constant
                : weights_[static_cast<size_t>(input - scheduled_.inputs.begin())];

@@ -49,6 +49,18 @@ void add_to_strips(ProgramBuilder& builder, For& loop, const Schedule& schedule,
   }
 }
 
+// Where one with the same text is; it is added if there is none.
+template <typename T>
+size_t index_of(const T& one, std::map<std::string, size_t>& known, std::vector<T>& all,
+                std::vector<std::string>& texts) {
+  const auto [found, fresh] = known.emplace(to_string(one), all.size());
+  if (fresh) {
+    all.push_back(one);
+    texts.push_back(found->first);
+  }
+  return found->second;
+}
+
 }  // namespace
 
 For ProgramBuilder::loop(Index end, bool parallel) {
@@ -108,32 +120,26 @@ Access ProgramBuilder::thread(DType dtype, int64_t elements) {
 }
 
 Access ProgramBuilder::weights(DType dtype, PackedWeights packed) {
-  const Stage& stage = workload.stages[packed.stage];
   int64_t elements = packed.elements();
   for (const size_t axis : packed.outer) {
-    if (depends_on_axis(packed.side, static_cast<int64_t>(axis))) elements *= stage.axes[axis];
+    if (depends_on_axis(packed.side, static_cast<int64_t>(axis)))
+      elements *= workload.stages[packed.stage].axes[axis];
   }
   program.weights.push_back(std::move(packed));
   return {add({ProgramBuffer::Place::weights, dtype, elements,
                static_cast<int>(program.weights.size()) - 1})};
 }
 
-size_t ProgramBuilder::nest_index(const Nest& nest) {
-  const auto [known, fresh] = nests_.emplace(to_string(nest), program.nests.size());
-  if (fresh) program.nests.push_back(nest);
-  return known->second;
-}
-
 NestCall ProgramBuilder::nest(const Nest& nest, Index first, Index last, const Access& own) {
   NestCall call;
-  call.nest = nest_index(nest);
+  call.nest = index_of(nest, nests_, program.nests, program.nest_texts);
   call.first = std::move(first);
   call.last = std::move(last);
   const auto streams = [](const Loop& loop) { return loop.policy.streaming; };
   if (std::any_of(nest.loops.begin(), nest.loops.end(), streams)) {
     Nest plain = nest;
     for (Loop& loop : plain.loops) loop.policy.streaming = false;
-    call.plain = static_cast<int>(nest_index(plain));
+    call.plain = static_cast<int>(index_of(plain, nests_, program.nests, program.nest_texts));
   }
   for (const NestBuffer& buffer : nest.buffers) {
     call.buffers.push_back(buffer.row ? Access{} : buffer.value < 0 ? own : value(buffer.value));
@@ -155,9 +161,8 @@ void ProgramBuilder::add_tiles(ProductCall& call, const std::vector<int64_t>& ro
     tile.partial = partial;
     tile.guarded = partial && call.tile.guarded;
     tile.streaming = streaming;
-    const auto [known, fresh] = tiles_.emplace(to_string(tile), program.tiles.size());
-    if (fresh) program.tiles.push_back(tile);
-    call.variants.push_back({height, vectors, partial, streaming, known->second});
+    const size_t index = index_of(tile, tiles_, program.tiles, program.tile_texts);
+    call.variants.push_back({height, vectors, partial, streaming, index});
   };
   for (const int64_t count : rows) {
     if (count == 0) continue;

@@ -45,7 +45,6 @@ class ProgramBuilder {
   const Device& device;
 
  private:
-  size_t nest_index(const Nest& nest);
   int add(ProgramBuffer buffer);
 
   std::map<int, Access> values_;

@@ -49,7 +49,6 @@ void pack_matrix(const PackedWeights& packed, const std::vector<Panel>& panels, 
   const size_t parts = packed.parts.size();
   const bool sums = parts > 1;
   assert(!sums || (std::is_floating_point_v<T> && packed.width_stride == 1));
-  assert(sums || (packed.parts[0] == 0 && packed.factors == std::vector<double>{1}));
   for (const Panel& panel : panels) {
     for (int64_t sum = 0; sum < packed.sums(); ++sum) {
       const double* factors = packed.factors.data() + static_cast<size_t>(sum) * parts;

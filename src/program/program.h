@@ -146,7 +146,8 @@ struct Program {
   std::vector<PackedWeights> weights;
   std::vector<Nest> nests;
   std::vector<Tile> tiles;
-  std::vector<For> body;  // parallel loops, one after the other
+  std::vector<std::string> nest_texts, tile_texts;  // what their code depends on: its cache key
+  std::vector<For> body;                            // parallel loops, one after the other
 
   // Values of the workload that a loop reads or writes.
   std::vector<int> values_of(const For& loop) const;
