@@ -115,7 +115,8 @@ void run_with_fault(const InjectedFault* fault, const Kernel& kernel,
     case Kind::before: output[-1] = 1; return;
     case Kind::behind: output[bytes_of(type)] = 1; return;
     case Kind::endless_loop: loop_forever();
-    case Kind::crash: *static_cast<volatile char*>(nullptr) = 1; return;
+    // In the first page, which is never mapped; a null pointer would end in UBSan instead.
+    case Kind::crash: *reinterpret_cast<volatile char*>(uintptr_t{1}) = 1; return;
     case Kind::allocation: return allocate_much();
     case Kind::killed: kill(getpid(), SIGKILL); return;
     case Kind::slowed:
