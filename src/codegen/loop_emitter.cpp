@@ -86,8 +86,8 @@ class LoopEmitter {
     return std::any_of(loop_.results.begin(), loop_.results.end(), [&](const Expr& result) {
       return any_node(result, [&](const Expr& e) {
         const auto stride = points_.stride_along(e, vector_axis_);
-        return stride && *stride * loop_.extents[vector_axis_] * info(e.dtype()).bytes >
-                             machine::kPagesAtHand;
+        return stride &&
+               *stride * loop_.extents[vector_axis_] * info(e.dtype()).bytes > machine::kTlbBytes;
       });
     });
   }

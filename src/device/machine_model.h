@@ -56,7 +56,7 @@ inline constexpr double kTransformed = 2.5;  // a vector of a Winograd tile, in 
 // Prefetching: steps of depth ahead in weights that lie in one piece, some 30 cycles of
 // multiply-adds or what the second-level cache takes; and a matrix that may come into it beside the
 // present one.
-inline constexpr int64_t kStepsAhead = 4;
+inline constexpr int64_t kPrefetchSteps = 4;
 inline constexpr int64_t kLargestPrefetched = 256 << 10;
 // Zen fetches the next columns by itself: hints cost models 1 to 5 % there. Where they spared
 // Sapphire Rapids a tenth of BERT's time, the processor does not look beyond a page.
@@ -82,7 +82,7 @@ inline constexpr int64_t kLargestPairedRow = 8 << 10;
 inline constexpr int64_t kLargestRow = 256 << 10;
 inline constexpr int64_t kLargestGathered = 128 << 10;
 // What the second-level TLB covers (1,536 entries and more of 4 KiB since Skylake), with a margin.
-inline constexpr int64_t kPagesAtHand = int64_t{4} << 20;
+inline constexpr int64_t kTlbBytes = int64_t{4} << 20;
 
 inline int64_t second_level_bytes(const Device& device) {
   constexpr int64_t kUnknown = 512 << 10;

@@ -10,6 +10,7 @@
 #include "policy/contraction.h"
 #include "policy/fusion.h"
 
+// To read: note_loads (the range of rows that each stage makes), rewrite_stage, stages_by_strip.
 namespace aoe {
 namespace {
 

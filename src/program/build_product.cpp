@@ -252,7 +252,7 @@ class Product {
     }
     call.prefetch_depth = width;
     if (shape_.right == Side::fixed) {
-      call.prefetch.offset = call.right.offset.expr + machine::kStepsAhead * width;
+      call.prefetch.offset = call.right.offset.expr + machine::kPrefetchSteps * width;
     } else if (shape_.depth * shape_.columns * info(shape_.dtype).bytes <=
                machine::kLargestPrefetched) {
       const Expr next = shape_.outer == 1 ? outer : min(outer + 1, shape_.outer - 1);
