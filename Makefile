@@ -114,7 +114,7 @@ sanitize: $(BUILD)/sanitize/build.ninja
 	@ctest --test-dir $(BUILD)/sanitize -j $(JOBS) --output-on-failure --no-tests=error
 
 # Several callers of one model, several models at once, the pools they share.
-THREAD_TESTS = Runs|RunInto|ParallelFor|KnownCode|Compiler|ObjectCache|Strips|Programs
+THREAD_TESTS = Runs|RunInto|ParallelFor|CodeCache|Compiler|ObjectCache|Strips|Programs
 tsan: $(BUILD)/tsan/build.ninja
 	@ninja -C $(BUILD)/tsan -j $(JOBS) aoe_tests
 	@TSAN_OPTIONS=die_after_fork=0 ctest --test-dir $(BUILD)/tsan -R '^($(THREAD_TESTS))\.' --output-on-failure --no-tests=error

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "codegen/cpu_backend.h"
 #include "runtime/loaded_model.h"
 
 // aoe._aoe: values cross as (dtype, shape, bytes), so that element types which numpy does not know
@@ -85,7 +86,7 @@ nb::list ports(const std::vector<Port>& ports) {
     if (port.dims && port.type.kind == ValueType::Kind::tensor) {
       nb::list sizes;
       for (const Dim& dim : *port.dims) {
-        if (dim.is_fixed()) sizes.append(dim.size);
+        if (dim.is_static()) sizes.append(dim.size);
         else sizes.append(to_string(dim));
       }
       dims = sizes;
@@ -118,11 +119,11 @@ LoadedModel load(const nb::object& source, const std::map<std::string, Shape>& i
     const auto bytes = nb::cast<nb::bytes>(source);
     const std::span contents(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
     const nb::gil_scoped_release unlocked;
-    return as_error([&] { return LoadedModel::from_bytes(contents, options); });
+    return as_error([&] { return LoadedModel::from_bytes(contents, options, host_backend()); });
   }
   const auto path = nb::cast<std::string>(source);
   const nb::gil_scoped_release unlocked;
-  return as_error([&] { return LoadedModel::from_file(path, options); });
+  return as_error([&] { return LoadedModel::from_file(path, options, host_backend()); });
 }
 
 nb::list run(const LoadedModel& model, const nb::list& feeds) {

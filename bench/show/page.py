@@ -39,7 +39,7 @@ METHOD_TEXT = (
     "All participants of a row take turns in random order, in many short rounds. A ratio is the "
     "ratio of paired medians of these interleaved rounds; its 99 % interval comes from order "
     "statistics and so supposes no distribution. In an A/A row both sides are the same "
-    "participant: an interval there that does not cover 1 shows what the machine alone can feign."
+    "participant: an interval there that does not cover 1 is the A/A noise floor of the machine."
 )
 TUNING_TEXT = (
     "Curve: the best time so far, as the tuner itself measured it, against the seconds spent; "

@@ -7,7 +7,7 @@
 //   if (aoe_model_run(model, &image, 1, &scores, 1) != AOE_OK) return report(aoe_error());
 //   aoe_model_free(model);
 //
-// Threads: any number of them may use a model at the same time, each run with memory of its own.
+// Threads: any number of them may use a model at the same time, each run with separate memory.
 // Errors: a function that can fail returns a status, and aoe_error() says what is wrong.
 // Memory: what the caller passes stays the caller's and is not looked at after the call.
 // Versions: aoe_options grows at its end, which its size tells; aoe_info grows at its end and is
@@ -140,7 +140,7 @@ AOE_API const aoe_info* aoe_model_output(const aoe_model* model, size_t index);
 AOE_API aoe_status aoe_model_run(const aoe_model* model, const aoe_input* inputs,
                                  size_t input_count, aoe_output* outputs, size_t output_count);
 
-// Gives back memory that a run has found for an output; the caller's own is left alone.
+// Gives back memory that a run has found for an output; the caller's memory is left alone.
 // NULL is allowed.
 AOE_API void aoe_output_free(aoe_output* output);
 

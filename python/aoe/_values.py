@@ -99,7 +99,7 @@ def _inner(dtype: str) -> str:
 
 
 def _array(name: str, value: Any, dtype: str) -> np.ndarray:
-    """An array of `value`: of its own type, or if it has none (numbers, lists) of `dtype`."""
+    """An array of `value`: of its type, or if it has none (numbers, lists) of `dtype`."""
     try:
         found = np.asarray(value)
         if not dtype or hasattr(value, "dtype"):

@@ -238,7 +238,7 @@ std::vector<StoredEntry> Bank::entries() const {
   return entries;
 }
 
-bool Bank::put(const BankEntry& entry, const std::optional<std::string>& incumbent) {
+bool Bank::put(const BankEntry& entry, const std::optional<std::string>& baseline) {
   require(entry.target.soc_version == soc_version_, "bank '{}' is for {}, the policy for {}",
           file().string(), soc_version_, entry.target.soc_version);
   // SQLite would make NULL of NaN.
@@ -249,7 +249,7 @@ bool Bank::put(const BankEntry& entry, const std::optional<std::string>& incumbe
   {
     Statement select = database_->prepare(fmt::format("{} WHERE key = ? ORDER BY id", kSelect));
     const Found found = find(select, entry.workload, entry.target, &id);
-    if (found.entry && found.entry->policy != incumbent) return false;
+    if (found.entry && found.entry->policy != baseline) return false;
   }
   if (id == 0) {
     Statement insert = database_->prepare(

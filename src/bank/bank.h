@@ -50,10 +50,10 @@ class Bank {
   // All of them, in the order in which they were added.
   std::vector<StoredEntry> entries() const;
 
-  // Adds the entry, or replaces the one of the same workload and target. `incumbent` is the policy
+  // Adds the entry, or replaces the one of the same workload and target. `baseline` is the policy
   // in the bank that it was proven better than, nothing where none was there. If another process
   // has written something else meanwhile, nothing changes: false.
-  bool put(const BankEntry& entry, const std::optional<std::string>& incumbent);
+  bool put(const BankEntry& entry, const std::optional<std::string>& baseline);
 
   const std::filesystem::path& file() const { return database_->file(); }
   const std::string& soc_version() const { return soc_version_; }

@@ -11,7 +11,7 @@ struct Gain {
   // How many times as fast, between which bounds.
   double speedup_low = 0;
   double speedup_high = 0;
-  double noise_floor = 1;  // the factor that the machine feigned meanwhile
+  double noise_floor = 1;  // A/A, measured meanwhile
   int64_t samples = 0;     // pairs of times
 
   bool operator==(const Gain&) const = default;

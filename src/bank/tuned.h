@@ -16,14 +16,10 @@ enum class Tuned : uint8_t {
 constexpr bool is_to_be_tuned(bool in_bank, bool repeat_tune) { return !in_bank || repeat_tune; }
 
 // `better`: proven faster than what is in the bank, or than the default policy where nothing is.
-// `in_bank` means the custom bank: what the built-in one has is an incumbent like the default.
+// `in_bank` means the custom bank: what the built-in one has is a baseline like the default.
 constexpr Tuned tuned(bool in_bank, bool repeat_tune, bool better) {
   if (!in_bank) return better ? Tuned::add : Tuned::unsatisfied;
   return repeat_tune && better ? Tuned::update : Tuned::reserved;
-}
-
-constexpr bool is_written(Tuned outcome) {
-  return outcome == Tuned::add || outcome == Tuned::update;
 }
 
 // How many workloads of a job came to what. Those that failed are in none of them.

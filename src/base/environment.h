@@ -6,7 +6,7 @@
 namespace aoe {
 
 // What a variable of the environment is set to; nothing where it is not, or set to nothing. Tests
-// have environments of their own.
+// pass other environments.
 using Environment = std::function<std::string(const char* name)>;
 
 std::string process_environment(const char* name);

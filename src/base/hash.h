@@ -25,9 +25,9 @@ inline uint64_t stable_hash(std::string_view text, uint64_t so_far = kHashStart)
   return stable_hash(std::as_bytes(std::span(text)), so_far);
 }
 
-// What shows damage in much data, at the pace of memory: eight words at once, each in a chain of
-// its own. Every step is one to one, so whatever happens to one word shows. The same in every
-// process, so it may be stored. Zeros that fill the last block of 64 bytes do not change it;
+// What shows damage in much data, at the pace of memory: eight words at once, each in a
+// separate chain. Every step is one to one, so whatever happens to one word shows. The same in
+// every process, so it may be stored. Zeros that fill the last block of 64 bytes do not change it;
 // `start` does.
 inline uint64_t checksum(std::span<const std::byte> bytes, uint64_t start = 0) {
   static_assert(std::endian::native == std::endian::little, "words are read as they lie");

@@ -46,13 +46,13 @@ uint32_t changed(const std::atomic<uint32_t>& word, uint32_t old, const std::ato
   return word.load(std::memory_order_acquire);
 }
 
-thread_local HelpersAwake* own_helpers = nullptr;
+thread_local HelpersAwake* thread_helpers = nullptr;
 
 }  // namespace
 
 // One call of parallel_for. Each worker has a share of the parts to itself, the same one whenever
-// the range is the same, so that what one call left in a core's cache the next one finds there. Who
-// is done with his own share takes from the others'.
+// the range is the same, so that what one call left in a core's cache the next one finds there. A
+// worker that is done with its share takes from the others'.
 struct HelpersAwake::Job {
   Job(int64_t count, int64_t grain, int64_t parts, int workers,
       FunctionRef<void(int64_t, int64_t, int)> body)
@@ -210,7 +210,7 @@ class HelpersAwake::Pool {
   static Helper* started() {
     try {
       auto helper = std::make_unique<Helper>();
-      std::thread([own = helper.get()] { own->run(); }).detach();
+      std::thread([raw = helper.get()] { raw->run(); }).detach();
       return helper.release();
     } catch (const std::system_error&) {
       return nullptr;
@@ -222,13 +222,14 @@ class HelpersAwake::Pool {
 };
 
 HelpersAwake::HelpersAwake(int threads)
-    : before_(own_helpers), helpers_(threads > 1 ? Pool::instance().take(threads - 1) : nullptr) {
+    : before_(thread_helpers),
+      helpers_(threads > 1 ? Pool::instance().take(threads - 1) : nullptr) {
   for (Helper* helper = helpers_; helper != nullptr; helper = helper->next) helper->set_awake(true);
-  own_helpers = helpers_ != nullptr ? this : nullptr;
+  thread_helpers = helpers_ != nullptr ? this : nullptr;
 }
 
 HelpersAwake::~HelpersAwake() {
-  own_helpers = before_;
+  thread_helpers = before_;
   if (helpers_ == nullptr) return;
   for (Helper* helper = helpers_; helper != nullptr; helper = helper->next) {
     helper->set_awake(false);
@@ -258,7 +259,7 @@ void parallel_for(int64_t count, int64_t grain, int threads,
     return;
   }
   Job job(count, grain, parts, workers, body);
-  if (own_helpers != nullptr && !own_helpers->busy_) own_helpers->run(job, workers - 1);
+  if (thread_helpers != nullptr && !thread_helpers->busy_) thread_helpers->run(job, workers - 1);
   else HelpersAwake(workers).run(job, workers - 1);
   if (job.error) std::rethrow_exception(job.error);
 }

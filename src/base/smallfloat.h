@@ -92,7 +92,7 @@ constexpr uint16_t encode(const FloatFormat& format, double value) {
   if (only_powers && (negative || magnitude == 0)) return format.nan();
 
   // The value in units of the last place it has in the format, where rounding is to an integer.
-  // Doubles below their own normal range are below every format's too.
+  // Denormal doubles are below the range of every format, too.
   const int exponent = static_cast<int>(magnitude >> 52) - 1023;
   const int lowest = (only_powers ? 0 : 1) - format.bias;
   const int below = exponent < lowest ? lowest - exponent : 0;

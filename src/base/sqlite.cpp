@@ -18,7 +18,7 @@ int flags_of(Database::Access access) {
   return 0;
 }
 
-// What a user can do about it, where SQLite's own words do not say.
+// What a user can do about it, where SQLite's message does not say.
 std::string_view advice(int code) {
   switch (code & 0xff) {
     case SQLITE_BUSY:

@@ -13,10 +13,10 @@
 #include "cli/words.h"
 #include "device/cores.h"
 #include "device/device.h"
-#include "measure/device_lock.h"
+#include "measure/host/device_lock.h"
 #include "runtime/stored_policies.h"
-#include "tune/claims.h"
-#include "tune/worker_machine.h"
+#include "tune/job/claims.h"
+#include "tune/machine/worker_machine.h"
 
 namespace aoe {
 namespace {
@@ -45,7 +45,8 @@ std::string other_threads(const Bank& bank, const std::vector<std::string>& text
   return "";
 }
 
-Measured measured(const MeasureOptions& options, const std::filesystem::path& file) {
+Measured measured(const MeasureOptions& options, const std::filesystem::path& file,
+                  const Device& device) {
   const std::optional<Bank> bank = Bank::for_reading(file);
   require(bank.has_value(), "there is no bank '{}' whose claims could be measured; tuning makes it",
           file.string());
@@ -54,6 +55,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   workers.target.model = options.model;
   workers.target.input_shapes = parse_shapes(options.input_shape);
   workers.target.threads = options.threads > 0 ? options.threads : usable_cores();
+  workers.device = device;
   workers.refuse_spills = false;  // of default policies nothing is demanded
   const int threads = workers.target.threads;
   Progress progress;
@@ -62,7 +64,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   const Opened opened = machine->open();
   std::vector<std::string> texts;
   for (const OpenWorkload& one : opened.workloads) texts.push_back(one.text);
-  const std::vector<Found> entries = bank->find(texts, target_of(host_device(), threads));
+  const std::vector<Found> entries = bank->find(texts, target_of(device, threads));
   for (size_t i = 0; i < entries.size(); ++i) {
     for (const std::string& problem : entries[i].problems) notice(problem);
     // Else the default would be measured against itself.
@@ -76,7 +78,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
           "bank '{}' has no policy for this model on {}{}", file.string(),
           count_text(threads, "thread"), other_threads(*bank, texts));
   progress.begin("measuring what the bank claims");
-  return {opened.workloads, measured_claims(*machine, opened, entries, host_device(),
+  return {opened.workloads, measured_claims(*machine, opened, entries, device,
                                             [&](double share) { progress.update(share); })};
 }
 
@@ -119,8 +121,9 @@ void print_json(const Measured& measured) {
 }
 
 void measure(const MeasureOptions& options) {
-  const std::filesystem::path file = custom_bank(host_device().soc_version());
-  const Measured found = measured(options, file);
+  const Device& device = host_device();
+  const std::filesystem::path file = custom_bank(device.soc_version());
+  const Measured found = measured(options, file, device);
   if (options.json) print_json(found);
   else print(found);
   int64_t covered = 0;

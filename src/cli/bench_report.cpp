@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "cli/model_options.h"
 #include "cli/words.h"
-#include "measure/roofline.h"
+#include "measure/host/roofline.h"
 
 namespace aoe {
 namespace {

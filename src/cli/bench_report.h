@@ -5,10 +5,10 @@
 #include <string>
 
 #include "device/measure.h"
-#include "measure/difference.h"
-#include "measure/intervals.h"
-#include "measure/profile.h"
-#include "measure/rounds.h"
+#include "measure/host/profile.h"
+#include "measure/statistics/intervals.h"
+#include "measure/statistics/rounds.h"
+#include "measure/worker/difference.h"
 #include "runtime/stored_policies.h"
 
 namespace aoe {
@@ -17,7 +17,7 @@ namespace aoe {
 struct BenchReport {
   struct Model {
     std::string file;
-    Turns turns;
+    ParticipantTimes turns;
     double operations = 0;                                // of one run
     std::shared_ptr<const StoredPolicies> policies = {};  // as LoadedModel::policies()
 

@@ -2,13 +2,13 @@
 
 #include "cli/model_options.h"
 #include "cli/npy.h"
-#include "measure/random_tensor.h"
+#include "measure/worker/random_tensor.h"
 
 namespace aoe {
 
 namespace {
 
-// The position of the '=' in "name=file": names and files may hold some of their own, so the
+// The position of the '=' in "name=file": names and files may contain others, so the
 // longest name that is an input counts.
 size_t name_end(const std::string& text, const std::map<std::string, DType>& expected) {
   size_t found = text.find('=');

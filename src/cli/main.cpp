@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/notice.h"
 #include "cli/commands.h"
 #include "cli/nearest.h"
 
@@ -20,7 +21,7 @@ Examples:
 )";
 
 int complain(std::string_view message) {
-  fmt::print(stderr, "aoe: {}\n", message);
+  if (aoe::is_logged(aoe::LogLevel::error)) fmt::print(stderr, "aoe: {}\n", message);
   return kBadUse;
 }
 
@@ -43,7 +44,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    return written ? exit_code : complain("what it prints cannot be written");
+    return written ? exit_code : complain("cannot write to standard output");
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

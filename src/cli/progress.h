@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "measure/clock.h"
+#include "base/clock.h"
 
 namespace aoe {
 

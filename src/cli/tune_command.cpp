@@ -7,12 +7,13 @@
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/tune_screen.h"
+#include "codegen/cpu_backend.h"
 #include "device/device.h"
 #include "report/result_file.h"
-#include "tune/preconditions.h"
-#include "tune/settings.h"
+#include "tune/machine/worker_machine.h"
+#include "tune/setup/preconditions.h"
+#include "tune/setup/settings.h"
 #include "tune/tune.h"
-#include "tune/worker_machine.h"
 
 namespace aoe {
 namespace {
@@ -49,7 +50,7 @@ constexpr NoMeaning kNoMeaning[] = {
     {"--input_format", "an ONNX model says itself how its inputs lie"},
 };
 
-// As given; what is empty is not.
+// Option values as typed; an empty string means not given.
 struct CommandLine {
   std::string job_type;
   std::string model;
@@ -132,10 +133,10 @@ void check_model(const CommandLine& line) {
           framework, known->second);
 }
 
-TuneOptions options_of(const CommandLine& line) {
+TuneOptions options_of(const CommandLine& line, const Device& device) {
   check_job(line);
   check_model(line);
-  const std::string soc_version = host_device().soc_version();
+  const std::string soc_version = device.soc_version();
   require(line.soc_version.empty() || line.soc_version == soc_version,
           "--soc_version is {}, but this machine is {}: models are tuned where they run",
           line.soc_version, soc_version);
@@ -160,27 +161,27 @@ TuneOptions options_of(const CommandLine& line) {
   return options;
 }
 
-// All that stands in the way ends the job; advice does not.
-void tell(const std::vector<Finding>& findings, LogLevel log) {
+// Obstacles end the job, advice does not.
+void tell(const std::vector<Finding>& findings) {
   std::vector<std::string> obstacles;
   for (const auto& [obstacle, text] : findings) {
     if (obstacle) obstacles.push_back(text);
   }
   for (size_t i = 0; i < obstacles.size(); ++i) {
     require(i + 1 < obstacles.size(), "{}", obstacles[i]);
-    notice(obstacles[i]);
+    log_line(LogLevel::error, obstacles[i]);
   }
-  for (const Finding& advice : findings) {
-    if (log >= LogLevel::warning) notice(advice.text);
-  }
+  for (const Finding& advice : findings) notice(advice.text);
 }
 
 int run_job(const CommandLine& line) {
-  TuneOptions options = options_of(line);
-  const Surroundings found = surroundings_of(options);
+  set_log_level(log_level(line.log));
+  const Device& device = host_backend()->device();
+  TuneOptions options = options_of(line, device);
+  const Surroundings found = surroundings_of(options, device);
   options = resolved(std::move(options), found);
-  tell(findings(options, found), options.log);
-  const ResultFile file(options.result_path, std::chrono::system_clock::now(),
+  tell(findings(options, found));
+  const ResultFile file(options.result_dir, std::chrono::system_clock::now(),
                         options.auto_tune.has_value());
   TuneScreen screen(options);
   const EndOnSignal ending;
@@ -193,7 +194,7 @@ int run_job(const CommandLine& line) {
   listener.written = [&](const fs::path& model) { screen.written(model); };
   listener.stopped = [] { return EndOnSignal::wanted(); };
   try {
-    const TuningOutcome outcome = tune(options, listener);
+    const TuningOutcome outcome = tune(options, host_backend(), listener);
     screen.finished(outcome, file.file());
     return outcome.state == TuningOutcome::State::successful ? 0 : 1;
   } catch (const Interrupted&) {

@@ -52,7 +52,7 @@ std::string without_gain(const TuningOutcome& outcome) {
   }
   if (counts.total() == 0) return "nothing was improved: there is no operator to tune";
   if (outcome.tried == 0) return "nothing was improved: the time ended before anything was tried";
-  return "nothing was improved: no policy was proven faster than those that stand";
+  return "nothing was improved: no policy was proven faster than the baseline";
 }
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -68,7 +68,8 @@ std::string outlook(const TuningOutcome& outcome) {
 }  // namespace
 
 TuneScreen::TuneScreen(const TuneOptions& options) : options_(options) {
-  if (options.progress_bar) progress_.emplace();
+  // Lines of other levels would be mixed with it, or are all that is wanted.
+  if (options.progress_bar && options.log == LogLevel::warning) progress_.emplace();
 }
 
 void TuneScreen::begun(const std::filesystem::path& folder) {
@@ -137,6 +138,7 @@ void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::p
 
 void TuneScreen::interrupted() {
   progress_.reset();
+  if (!is_logged(LogLevel::error)) return;
   std::string shapes;
   for (const auto& [name, shape] : options_.input_shapes) {
     shapes += fmt::format("{}{}:{}", shapes.empty() ? "" : ";", name, fmt::join(shape, ","));

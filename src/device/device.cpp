@@ -88,11 +88,4 @@ Device narrowed(const Device& device, Feature widest) {
   return narrow;
 }
 
-Device device_for(const std::string& kernels) {
-  if (kernels.empty()) return host_device();
-  const auto set = vector_feature_named(kernels);
-  require(set.has_value(), "--kernels is '{}'; sse2, avx2 or avx512 is expected", kernels);
-  return narrowed(host_device(), *set);
-}
-
 }  // namespace aoe

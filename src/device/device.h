@@ -54,8 +54,4 @@ const Device& host_device();
 // The same machine as if it had no wider vectors. Throws Error if it lacks these.
 Device narrowed(const Device& device, Feature widest);
 
-// The machine at hand with vectors no wider than those of "sse2", "avx2" or "avx512", as --kernels
-// takes them; empty: as it is. Throws Error for any other word.
-Device device_for(const std::string& kernels);
-
 }  // namespace aoe

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "base/parallel.h"
 #include "device/cores.h"
 #include "device/measure_loops.h"
@@ -49,8 +50,8 @@ void pin_this_thread(int cpu) {
 }
 
 // What `body` does on all of `cpus` at once, each part of it worth `work`, by the time from the
-// first's begin to the last's end; the best of several times. No thread is the caller's own, whose
-// affinity is not ours to change.
+// first's begin to the last's end; the best of several times. None of the threads is the
+// caller's, whose affinity must not change.
 double best_rate(const std::vector<int>& cpus, double work, const std::function<void(int)>& body) {
   const int threads = static_cast<int>(cpus.size());
   std::barrier sync(threads);
@@ -162,9 +163,7 @@ double measure_fork_join_us(int threads) {
     parallel_for(threads, 1, threads, [](int64_t, int64_t, int) {});
     time = seconds() - begin;
   }
-  const auto median = taken.begin() + kTimes / 2;
-  std::nth_element(taken.begin(), median, taken.end());
-  return *median * 1e6;
+  return median(std::move(taken)) * 1e6;
 }
 
 }  // namespace aoe

@@ -13,7 +13,7 @@ struct Rates {
 };
 
 // The best of several loops at the device's widest vectors, and the better one of a plain and a
-// streaming copy beyond the caches. Takes about a second. Each thread stays on a core of its own,
+// streaming copy beyond the caches. Takes about a second. Each thread stays on a separate core,
 // those that share none first; throws Error if there are more threads than processors to run on.
 Rates measure_rates(const Device& device, int threads);
 

@@ -11,7 +11,7 @@ namespace aoe {
 // Far more than a busy machine takes to run a few instructions.
 inline constexpr std::chrono::milliseconds kProbeTimeout{10'000};
 
-// Whether `body` runs to its end in a child process of its own: false if it dies on the way, is not
+// Whether `body` runs to its end in a child process: false if it dies on the way, is not
 // done in time, or no process is to be had. The other threads of this process are not in the child,
 // but the locks they held are: `body` may call only what a signal handler may call.
 bool runs_in_child(const std::function<void()>& body,

@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// More than any kernel is built for: a list that names more is not believed.
+// More than any kernel is built for: a list that names more is ignored.
 constexpr int kMostCpus = 1 << 16;
 
 bool parse_number(std::string_view text, int& number) {

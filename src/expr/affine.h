@@ -8,7 +8,7 @@
 
 namespace aoe {
 
-// constant + sum of coefficient x axis: what an index must be to be walked with strides.
+// constant + sum of coefficient x axis: what an index must be to have strides.
 struct Affine {
   int64_t constant = 0;
   std::vector<int64_t> coefficients;  // one for each axis

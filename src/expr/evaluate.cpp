@@ -16,7 +16,7 @@ constexpr int64_t kLinear = 48;
 // Work below this is not worth another thread's start.
 constexpr int64_t kParallelWork = 1 << 18;
 
-// Output axes that all loads walk as one are merged, so that strips can be long.
+// Output axes that have one stride in all loads are merged, so that strips can be long.
 struct Loops {
   Shape extents;
   std::vector<std::vector<int64_t>> strides;  // for each load, along the merged axes
@@ -169,7 +169,7 @@ class StageRun {
       load.origin = origin;
       load.stride = strides.back();
       if (!linear_) {
-        walk(start, frame.count, [&](const Shape& at, int64_t i_point) {
+        for_each_point(start, frame.count, [&](const Shape& at, int64_t i_point) {
           int64_t offset = tape_.loads[i].origin;
           for (size_t axis = 0; axis < at.size(); ++axis) offset += at[axis] * strides[axis];
           load.offsets[static_cast<size_t>(i_point)] = offset;
@@ -181,13 +181,14 @@ class StageRun {
       if (original >= stage_.axes.size() || !tape_.axis_is_value[original]) continue;
       std::vector<int64_t>& positions = frame.positions[original];
       positions.resize(kStrip);
-      walk(start, frame.count,
-           [&](const Shape& at, int64_t i) { positions[static_cast<size_t>(i)] = at[axis]; });
+      for_each_point(start, frame.count, [&](const Shape& at, int64_t i) {
+        positions[static_cast<size_t>(i)] = at[axis];
+      });
     }
   }
 
   template <typename Fn>
-  void walk(Shape at, int64_t count, const Fn& fn) const {
+  void for_each_point(Shape at, int64_t count, const Fn& fn) const {
     for (int64_t i = 0; i < count; ++i) {
       fn(at, i);
       for (size_t axis = at.size(); axis-- > 0;) {

@@ -8,10 +8,10 @@ namespace {
 
 // Each level takes some hundred bytes of the stack. The printer stays below kPrintedNesting.
 constexpr int kDeepestText = 4 * kPrintedNesting;
-// Temporaries let a short text say a high expression, and everything that walks one recurses.
+// Temporaries let a short text say a high expression, and every traversal of one recurses.
 constexpr int kHighestExpr = 4096;
 // ... or a large one. Nodes of all indexes of a workload, written out: to find where an index lies
-// takes a walk over all of them.
+// takes a traversal of all of them.
 constexpr int64_t kIndexNodes = int64_t{1} << 22;
 
 class Deeper {

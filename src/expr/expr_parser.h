@@ -48,7 +48,7 @@ class TokenStream {
   Token current_;
 };
 
-// Reads the expressions of one stage. Each list has its own temporaries.
+// Reads the expressions of one stage. Each list has separate temporaries.
 class ExprParser {
  public:
   // The type of a value that may be loaded; fails for others.

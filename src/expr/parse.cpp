@@ -253,7 +253,7 @@ class Parser {
     const Token name = tokens_.expect(Kind::name, "a reduction");
     std::vector<Context> contexts;
     if (tokens_.current().is("{")) {
-      stage.reducer = own_reducer(name, exprs);
+      stage.reducer = custom_reducer(name, exprs);
       for (const Expr& identity : stage.reducer->identity) contexts.emplace_back(identity.dtype());
     } else {
       const auto f32 = reducer_named(name.text, DType::f32);
@@ -277,7 +277,7 @@ class Parser {
   }
 
   // {identity -> combination}: a reduction that no name says.
-  Reducer own_reducer(const Token& name, ExprParser& exprs) {
+  Reducer custom_reducer(const Token& name, ExprParser& exprs) {
     Reducer reducer{.name = std::string(name.text), .identity = {}, .combine = {}};
     tokens_.expect("{");
     exprs.loads = false;

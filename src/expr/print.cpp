@@ -171,12 +171,12 @@ std::string type_text(const TensorType& type) {
 }
 
 bool name_says_all(const Reducer& reducer) {
-  const auto standard = reducer_named(reducer.name, reducer.identity[0].dtype());
-  if (!standard || standard->size() != reducer.size()) return false;
+  const auto builtin = reducer_named(reducer.name, reducer.identity[0].dtype());
+  if (!builtin || builtin->size() != reducer.size()) return false;
   ExprTable table;
   for (size_t i = 0; i < reducer.size(); ++i) {
-    if (table.add(standard->identity[i]) != table.add(reducer.identity[i])) return false;
-    if (table.add(standard->combine[i]) != table.add(reducer.combine[i])) return false;
+    if (table.add(builtin->identity[i]) != table.add(reducer.identity[i])) return false;
+    if (table.add(builtin->combine[i]) != table.add(reducer.combine[i])) return false;
   }
   return true;
 }
@@ -218,7 +218,7 @@ class StagePrinter {
           fmt::format("{{{} -> ", list(reducer.identity, std::vector<Context>(contexts.size())));
       text += list(reducer.combine, contexts) + "}";
     } else {
-      // The reducer's own type is found from the elements: they can only look to the output's.
+      // The reducer's type is found from the elements: they can only look to the output's.
       const Reducer f32 = *reducer_named(reducer.name, DType::f32);
       for (size_t i = 0; i < contexts.size(); ++i) {
         if (f32.identity[i].dtype() == DType::f32) contexts[i] = type_of(stage_.outputs[0]).dtype;
@@ -246,10 +246,10 @@ std::string constant_text(const Tensor& constant) {
 
 }  // namespace
 
-bool is_standard(const Reducer& reducer) { return name_says_all(reducer); }
+bool is_builtin(const Reducer& reducer) { return name_says_all(reducer); }
 
 std::string to_string(const Reducer& reducer) {
-  if (is_standard(reducer)) return reducer.name;
+  if (is_builtin(reducer)) return reducer.name;
   int temporaries = 0;
   const std::vector<Context> contexts(reducer.size());
   const std::string identity = ListPrinter(0, temporaries).print(reducer.identity, contexts);

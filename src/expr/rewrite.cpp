@@ -113,12 +113,12 @@ Expr decided(const Expr& expr, const Shape& extents) {
 
 void for_each_node(const Expr& expr, const std::function<void(const Expr&)>& visit) {
   std::set<const Expr::Node*> seen;
-  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+  const std::function<void(const Expr&)> visit_node = [&](const Expr& e) {
     if (!seen.insert(&*e).second) return;
     visit(e);
-    for (const Expr& operand : e->operands) walk(operand);
+    for (const Expr& operand : e->operands) visit_node(operand);
   };
-  walk(expr);
+  visit_node(expr);
 }
 
 bool any_node(const Expr& expr, const std::function<bool(const Expr&)>& holds) {
@@ -144,6 +144,19 @@ bool is_lookup(const Expr& load) {
 
 bool depends_on_axis(const Expr& expr, int64_t axis) {
   return any_node(expr, [&](const Expr& e) { return e->op == ExprOp::axis && e->id == axis; });
+}
+
+std::set<int> loaded_by(const Workload& workload, const Stage& stage) {
+  std::set<int> values;
+  for_each_load(stage, [&](const Expr& load) {
+    values.insert(workload.storage(static_cast<int>(load->id)));
+  });
+  return values;
+}
+
+bool is_result(const Workload& workload, int value) {
+  return std::any_of(workload.outputs.begin(), workload.outputs.end(),
+                     [&](int output) { return workload.storage(output) == value; });
 }
 
 }  // namespace aoe

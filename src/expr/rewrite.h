@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 
 #include "expr/workload.h"
 
@@ -49,5 +50,10 @@ bool is_lookup(const Expr& load);
 inline bool follows_axis(const Expr& index, size_t axis, int64_t extent) {
   return index.is_axis(axis) || (extent == 1 && index.is_integer(0));
 }
+
+// The values that hold what a stage loads.
+std::set<int> loaded_by(const Workload& workload, const Stage& stage);
+// Whether the caller wants what a value holds.
+bool is_result(const Workload& workload, int value);
 
 }  // namespace aoe

@@ -25,7 +25,7 @@ inline constexpr int64_t kStrip = 512;
 enum class RegClass : uint8_t { f32, f64, i64, u64 };
 RegClass reg_class(DType dtype);
 
-// A load that walks memory with strides.
+// A strided load.
 struct StridedLoad {
   int value = 0;                     // which tensor
   int64_t origin = 0;                // element at the point where all axes are 0

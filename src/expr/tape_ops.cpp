@@ -68,10 +68,11 @@ T shifted_right(T a, T b) {
 
 template <typename T>
 T divide(T a, T b) {
-  if constexpr (kFloat<T>) return a / b;
-  else if (b == 0) return 0;
-  else if (std::is_signed_v<T> && b == static_cast<T>(-1)) return wrapping<T>(0 - uint64_t(a));
-  else return a / b;
+  if constexpr (!kFloat<T>) {
+    if (b == 0) return 0;
+    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return wrapping<T>(0 - uint64_t(a));
+  }
+  return a / b;
 }
 
 template <typename T>

@@ -36,8 +36,9 @@ T real_from(const NumberText& number) {
   if (number.magnitude == "inf") value = std::numeric_limits<T>::infinity();
   else if (number.magnitude == "nan") value = std::numeric_limits<T>::quiet_NaN();
   else {
-    const char* end = number.magnitude.data() + number.magnitude.size();
-    const auto [stop, error] = std::from_chars(number.magnitude.data(), end, value);
+    const char* begin = number.magnitude.data();
+    const char* end = begin + number.magnitude.size();
+    const auto [stop, error] = std::from_chars(begin, end, value);
     require(error == std::errc() && stop == end, "{} is beyond what a number here can be",
             number.magnitude);
   }
@@ -47,8 +48,9 @@ T real_from(const NumberText& number) {
 // The bits of the integer, as expressions keep them.
 int64_t integer_from(const NumberText& number, DType dtype) {
   uint64_t magnitude = 0;
-  const char* end = number.magnitude.data() + number.magnitude.size();
-  const auto [stop, error] = std::from_chars(number.magnitude.data(), end, magnitude);
+  const char* begin = number.magnitude.data();
+  const char* end = begin + number.magnitude.size();
+  const auto [stop, error] = std::from_chars(begin, end, magnitude);
   uint64_t limit = (uint64_t{1} << 63) - (number.negative ? 0 : 1);
   if (dtype == DType::u64) limit = number.negative ? 0 : std::numeric_limits<uint64_t>::max();
   require(error == std::errc() && stop == end && magnitude <= limit, "{}{} does not fit into {}",

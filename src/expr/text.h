@@ -48,7 +48,7 @@ std::optional<std::string> elements_text(const Tensor& tensor);
 uint64_t contents_hash(const Tensor& tensor);
 
 // Where nesting reaches a multiple of this, the printer goes on in a temporary, so that the
-// parser's own nesting stays small.
+// parser's nesting stays small.
 inline constexpr int kPrintedNesting = 64;
 
 }  // namespace aoe

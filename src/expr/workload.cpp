@@ -5,6 +5,7 @@
 #include <set>
 
 #include "expr/affine.h"
+#include "expr/rewrite.h"
 
 namespace aoe {
 namespace {
@@ -30,12 +31,11 @@ class Verifier {
     const TensorType& type = workload_.values[id].type;
     require(static_cast<size_t>(load->rank) == type.shape.size(), "an index of {} numbers into {}",
             load->rank, to_string(type));
-    const bool has_outside = load->operands.size() > static_cast<size_t>(load->rank);
     for (size_t i = 0; i < type.shape.size(); ++i) {
       bool overflows = false;
       const auto range = interval_of(load->operands[i], extents_, overflows);
       require(!overflows, "an index along axis {} of {} overflows", i, to_string(type));
-      if (has_outside || guarded) continue;
+      if (has_outside(load) || guarded) continue;
       require(!range || range->within({0, type.shape[i] - 1}),
               "an index along axis {} of {} runs from {} to {}", i, to_string(type), range->low,
               range->high);
@@ -87,7 +87,7 @@ namespace {
 double operations_in(const Expr& expr) {
   double count = 0;
   std::set<const Expr::Node*> seen;
-  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+  const std::function<void(const Expr&)> visit_node = [&](const Expr& e) {
     if (!seen.insert(&*e).second) return;
     switch (e->op) {
       case ExprOp::constant:
@@ -98,9 +98,9 @@ double operations_in(const Expr& expr) {
       case ExprOp::select: break;
       default: count += 1;
     }
-    for (const Expr& operand : e->operands) walk(operand);
+    for (const Expr& operand : e->operands) visit_node(operand);
   };
-  walk(expr);
+  visit_node(expr);
   return count;
 }
 

@@ -32,8 +32,8 @@ Reducer moments_of(DType dtype);
 
 // Whether it is one of those above, which its name then says all of. They do not mind the order of
 // their elements either, so that lanes may take them in turns.
-bool is_standard(const Reducer& reducer);
-inline bool is_sum(const Reducer& reducer) { return reducer.name == "sum" && is_standard(reducer); }
+bool is_builtin(const Reducer& reducer);
+inline bool is_sum(const Reducer& reducer) { return reducer.name == "sum" && is_builtin(reducer); }
 
 // One loop nest: for every point of `axes` the elements over `reduce_axes` are combined, and the
 // results made of them are stored at that point. Axis expressions count `axes` first, then

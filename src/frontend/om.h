@@ -10,7 +10,7 @@
 
 namespace aoe {
 
-// A model in the product's own file format, docs/om.md: a graph, its weights, and policies for the
+// A model in the product's file format, docs/om.md: a graph, its weights, and policies for the
 // workloads that it came to on one machine. Never machine code.
 struct OmModel {
   Graph graph;

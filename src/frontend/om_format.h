@@ -29,7 +29,7 @@ static_assert(sizeof(OmHeader) == 32);
 // Weights begin at multiples of it: a cache line, and a vector of the widest machines.
 inline constexpr int64_t kOmAlignment = 64;
 
-// What the messages' own encoding can have.
+// The most that the messages' encoding can have.
 inline constexpr uint64_t kMostOmStructure = (uint64_t{1} << 31) - 1;
 
 // Subgraphs inside subgraphs take stack, of whoever reads and of whoever runs them.

@@ -108,7 +108,7 @@ void OmReader::read_values(const om::Graph& proto, Graph& graph) const {
   }
 }
 
-// Only they have types of their own: what nodes make is found from what they take, so that a file
+// Only inputs have stored types: what nodes make is found from what they take, so that a file
 // cannot claim otherwise.
 void OmReader::read_inputs(const om::Graph& proto, Graph& graph) const {
   graph.inputs = read_ids(proto.inputs(), graph, false);

@@ -18,7 +18,8 @@ void add_all(Field& field, const std::vector<int>& ids) {
   field.Add(ids.begin(), ids.end());
 }
 
-// Turns a model into the messages of its structure, and collects the weights that they name.
+// ParticipantTimes a model into the messages of its structure, and collects the weights that they
+// name.
 class OmWriter {
  public:
   void write(const OmModel& model, om::Model& to) {

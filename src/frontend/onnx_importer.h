@@ -24,7 +24,8 @@ struct OnnxModel {
   size_t copied_bytes = 0;                        // of functions, so far
 };
 
-// Turns one graph of the file into a Graph. Calls of functions are replaced by what is in them.
+// ParticipantTimes one graph of the file into a Graph. Calls of functions are replaced by what is
+// in them.
 class OnnxImporter {
  public:
   // `outer` is the importer of the graph around a body, or null.
@@ -75,7 +76,7 @@ std::vector<int> execution_order(const google::protobuf::RepeatedPtrField<onnx::
 // "node 'conv1' (Conv)"
 std::string describe(const onnx::NodeProto& node);
 
-// The standard's own domain has two names, of which the empty one is used here.
+// The domain of the ONNX standard has two names, of which the empty one is used here.
 std::string standard_domain(const std::string& domain);
 
 // The version that is asked for, if it is known.

@@ -14,7 +14,7 @@ class SparseTensorProto;
 // Reads the tensors of a model. Large raw contents are taken over from the message, not copied.
 class OnnxTensorReader {
  public:
-  // Where external data may lie: the model's own folder and below. Empty when the model came as
+  // Where external data may lie: the model's folder and below. Empty when the model came as
   // bytes, which have no folder.
   explicit OnnxTensorReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
 

@@ -94,11 +94,12 @@ std::optional<ChannelAffine> batch_normalization(const Graph& graph, const Node&
 // positions of each.
 std::optional<std::vector<double>> per_channel(const Tensor& constant, size_t rank,
                                                int64_t channels) {
-  const size_t own = constant.shape().size();
-  if (own > rank) return std::nullopt;
-  const std::vector<double> values = constant.to_doubles();
+  const size_t constant_rank = constant.shape().size();
+  if (constant_rank > rank) return std::nullopt;
+  std::vector<double> values = constant.to_doubles();
   if (values.size() == 1) return std::vector<double>(static_cast<size_t>(channels), values[0]);
-  const bool along_channels = own + 1 >= rank && constant.shape()[own + 1 - rank] == channels;
+  const bool along_channels =
+      constant_rank + 1 >= rank && constant.shape()[constant_rank + 1 - rank] == channels;
   if (!along_channels || constant.count() != channels) return std::nullopt;
   return values;
 }

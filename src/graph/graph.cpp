@@ -12,7 +12,7 @@ std::string name_of(const Graph& graph, int id) {
 }  // namespace
 
 std::string to_string(const Dim& dim) {
-  if (dim.is_fixed()) return std::to_string(dim.size);
+  if (dim.is_static()) return std::to_string(dim.size);
   return dim.symbol.empty() ? "?" : dim.symbol;
 }
 
@@ -20,7 +20,7 @@ void set_shape_if_fixed(GraphValue& value) {
   if (!value.dims) return;
   Shape shape;
   for (const Dim& dim : *value.dims) {
-    if (!dim.is_fixed()) return;
+    if (!dim.is_static()) return;
     shape.push_back(dim.size);
   }
   element_count(shape);

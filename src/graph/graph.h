@@ -10,13 +10,13 @@
 
 namespace aoe {
 
-// A dimension of a declared input: a number, or a name that stands for one until shapes are fixed.
+// A dimension of a declared input: a number, or a name that stands for one until shapes are known.
 // A negative size without a name is anonymous: nothing ties it to another dimension.
 struct Dim {
   int64_t size = -1;
   std::string symbol;
 
-  bool is_fixed() const { return size >= 0; }
+  bool is_static() const { return size >= 0; }
   bool operator==(const Dim&) const = default;
 };
 std::string to_string(const Dim& dim);
@@ -25,14 +25,14 @@ std::string to_string(const Dim& dim);
 struct GraphValue {
   std::string name;
   ValueType type;
-  Tensor constant;                       // contents, if they are fixed
+  Tensor constant;                       // contents, if they are constant
   std::optional<std::vector<Dim>> dims;  // as declared; for inputs and outputs of a model
   std::optional<ValueType> declared;     // an output's type as the file has it, not to be relied on
 
   bool is_constant() const { return !constant.empty(); }
 };
 
-// Gives a value whose declared dimensions are all fixed their shape. Fails if its elements cannot
+// Gives a value whose declared dimensions are all static their shape. Fails if its elements cannot
 // be counted.
 void set_shape_if_fixed(GraphValue& value);
 

@@ -135,8 +135,8 @@ class Folder {
     const int64_t work = work_of(*lowered.workload);
     int64_t bytes = 0;
     for (const auto& value : lowered.workload->values) {
-      const int64_t own = bytes_of(value.type);
-      bytes = checked_add(bytes, own);
+      const int64_t value_bytes = bytes_of(value.type);
+      bytes = checked_add(bytes, value_bytes);
     }
     if (work > work_left_ || bytes > bytes_left_) return false;
     work_left_ -= work;

@@ -4,7 +4,7 @@
 
 namespace aoe {
 
-// Makes a graph with fixed input types as small as it can be without changing what it computes:
+// Makes a graph with static input types as small as it can be without changing what it computes:
 // types are inferred, what is known becomes constant (shape arithmetic above all), identities and
 // unused nodes go, and constant arithmetic behind convolutions moves into their weights.
 void simplify(Graph& graph);

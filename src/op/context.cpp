@@ -1,6 +1,6 @@
 #include "op/context.h"
 
-#include "op/strings.h"
+#include "op/text/string_mover.h"
 
 namespace aoe {
 namespace {
@@ -136,9 +136,9 @@ std::string OpContext::text(std::string_view name) const {
   return required(find_attr<std::string>(name), name);
 }
 
-std::string OpContext::text(std::string_view name, std::string otherwise) const {
+std::string OpContext::text(std::string_view name, const std::string& otherwise) const {
   const std::string* found = find_attr<std::string>(name);
-  return found ? *found : std::move(otherwise);
+  return found ? *found : otherwise;
 }
 
 std::vector<int64_t> OpContext::integers(std::string_view name) const {
@@ -146,9 +146,9 @@ std::vector<int64_t> OpContext::integers(std::string_view name) const {
 }
 
 std::vector<int64_t> OpContext::integers(std::string_view name,
-                                         std::vector<int64_t> otherwise) const {
+                                         const std::vector<int64_t>& otherwise) const {
   const auto* found = find_attr<std::vector<int64_t>>(name);
-  return found ? *found : std::move(otherwise);
+  return found ? *found : otherwise;
 }
 
 std::vector<double> OpContext::reals(std::string_view name, std::vector<double> otherwise) const {

@@ -50,10 +50,10 @@ class OpContext : public Builder {
   bool flag(std::string_view name, bool otherwise) const { return integer(name, otherwise) != 0; }
   double real(std::string_view name) const;
   double real(std::string_view name, double otherwise) const;
-  std::string text(std::string_view name, std::string otherwise) const;
+  std::string text(std::string_view name, const std::string& otherwise) const;
   std::string text(std::string_view name) const;
   std::vector<int64_t> integers(std::string_view name) const;
-  std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise) const;
+  std::vector<int64_t> integers(std::string_view name, const std::vector<int64_t>& otherwise) const;
   std::vector<double> reals(std::string_view name, std::vector<double> otherwise = {}) const;
   std::vector<std::string> texts(std::string_view name) const;
   const Tensor& tensor_attr(std::string_view name) const;

@@ -20,15 +20,16 @@ Arena arena_of(std::span<const Lifetime> lifetimes) {
                        checked_mul(ceil_div(lifetimes[i].bytes, kArenaAlignment), kArenaAlignment));
   };
   for (const size_t i : order) {
-    const Lifetime& own = lifetimes[i];
-    if (own.bytes == 0) continue;
+    const Lifetime& lifetime = lifetimes[i];
+    if (lifetime.bytes == 0) continue;
     int64_t end = 0;  // of what is met so far
     int64_t smallest = std::numeric_limits<int64_t>::max();
     int64_t best = -1;
     for (const size_t other : placed) {
-      if (lifetimes[other].first > own.last || lifetimes[other].last < own.first) continue;
+      if (lifetimes[other].first > lifetime.last || lifetimes[other].last < lifetime.first)
+        continue;
       const int64_t gap = arena.offsets[other] - end;
-      if (gap >= own.bytes && gap < smallest) {
+      if (gap >= lifetime.bytes && gap < smallest) {
         smallest = gap;
         best = end;
       }

@@ -11,7 +11,7 @@ std::vector<AskedTask> asked_tasks(Graph graph, const Device& device) {
   std::vector<AskedTask> asked;
   std::map<std::vector<int>, size_t> of_outputs;  // a task has the same ones however they lie
   std::set<uint64_t> seen;
-  const TaskCost noting = [&](const Task& task) {
+  TaskCost noting = [&](const Task& task) {
     const double seconds = estimated(task);
     if (seconds <= 0 || !seen.insert(key_of(task.workload)).second) return seconds;
     // Copies of no value of the graph have one way each.

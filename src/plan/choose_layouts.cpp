@@ -12,17 +12,38 @@
 #include "plan/plan.h"
 #include "policy/contraction.h"
 
-// Around convolutions and windows every value between tasks can lie in a few layouts. What a task
-// takes depends on those of its values, also on whether they are the same: a task that takes one
-// layout and makes another pays for the conversion. The sum over all tasks is made least.
+// Chooses layouts for the values between tasks, so that the estimated time of all tasks together is
+// least. In reading order:
+//   spread         which values take part: the variables
+//   add_term       one cost for each task, a function of the layouts of its values
+//   least_cost     solves for all variables at once (plan/least_cost.h)
+//   cost_of        the time of a task with given layouts, and a penalty for converting
+//
+// The options of a value of shape N x C x H x W, in memory order (the last dimension contiguous):
+//
+//   0  NCHW     channels first: the order of the graph's dimensions, and of the caller's memory
+//   1  NHWC     channels last: products with weights have contiguous channels
+//   2  NCHW16c  blocks of 16 or 8 channels innermost, if they divide C
+//
+//         conv ---- v1 ---- relu ---- v2 ---- conv         variables v1, v2
+//      term(v1)         term(v1, v2)        term(v2)       terms: tasks
+//
+// Between tasks there is no separate conversion step: a task that reads one layout and writes
+// another converts on the way, in its loads or stores. Only at values that others see,
+// plan/conversions.cpp has inserted copying steps before this pass; it drops the unused ones after
+// it.
+//
+// Invariants: option 0 of every variable is the layout that the plan came with, and is always
+// possible. Values that others see (inputs, outputs, constants, host kernels' values) keep it.
 
 namespace aoe {
 namespace {
 
-// The layouts of a value that are looked at, by option. Not all have blocks.
+// The layouts of a value, by option. Values whose channels have no block have two.
 std::vector<Layout> layouts_of(const Shape& shape) {
   std::vector<Layout> layouts{channels_first(shape.size()), channels_last(shape.size())};
-  // Vectors of floats, one or two: the longest blocks that there are.
+  // A block is one AVX-512 vector of floats, or two AVX2 ones; 8 where 16 does not divide the
+  // channels.
   for (const int64_t block : {16, 8}) {
     if (shape[1] % block != 0) continue;
     layouts.push_back(channels_blocked(shape.size(), block));
@@ -33,13 +54,14 @@ std::vector<Layout> layouts_of(const Shape& shape) {
 
 bool contracts(const Stage& stage) { return contraction_of(stage).has_value(); }
 
-// Whether a weight's products would be laid out along what is not the weight's: a convolution.
+// Whether weights are the left side of a product: a convolution in channels-first layout, whose
+// columns are pixels. Other products (dense layers) gain nothing from a layout of channels.
 bool convolves(const Workload& workload, const Stage& stage) {
   const auto c = contraction_of(stage);
-  return c && is_fixed(workload, c->left) && !is_fixed(workload, c->right);
+  return c && is_constant(workload, c->left) && !is_constant(workload, c->right);
 }
 
-// Whether what is reduced is seen through windows: a position is one of an output axis and a
+// Whether the stage reduces windows (pooling): a position is the sum of an output axis and a
 // reduced one.
 bool has_windows(const Stage& stage) {
   if (!stage.reducer) return false;
@@ -65,7 +87,7 @@ bool has_windows(const Stage& stage) {
 class LayoutChoice {
  public:
   LayoutChoice(Plan& plan, const Graph& graph, const TaskCost& cost)
-      : plan_(plan), graph_(graph), cost_(cost), fixed_(seen_by_others(plan, graph)) {}
+      : plan_(plan), graph_(graph), cost_(cost), pinned_(seen_by_others(plan, graph)) {}
 
   void choose() {
     spread();
@@ -90,12 +112,14 @@ class LayoutChoice {
   }
 
  private:
-  // Whether it could lie otherwise, were it not for who sees it.
+  // Whether the value has alternative layouts, leaving aside who uses it.
   bool is_movable(int id) const {
-    return id >= 0 && !graph_.value(id).is_constant() && can_lie_otherwise(graph_.value(id).type);
+    return id >= 0 && !graph_.value(id).is_constant() &&
+           has_alternative_layout(graph_.value(id).type);
   }
 
-  // How the values lie that could lie otherwise; values of several ranks can lie alike.
+  // The layouts that occur among values that have alternatives, as one number each, so that values
+  // of different ranks compare: 1 is channels first, 0 channels last, else the block.
   std::set<int64_t> ways(const std::vector<int>& values) const {
     std::set<int64_t> found;
     for (const int id : values) {
@@ -117,8 +141,9 @@ class LayoutChoice {
 
   static bool is_workload(const PlanStep& step) { return step.kind == PlanStep::Kind::workload; }
 
-  // From what convolutions and windows take and make on to what is computed of it and with it:
-  // elsewhere channels mean nothing.
+  // The variables are the values of convolutions and windows, and from there those of all tasks
+  // that share a value with them, until nothing is added. Elsewhere the second dimension need not
+  // be channels. Other contractions stop the spreading: they want the layout that they have.
   void spread() {
     std::set<int> found;
     const auto touches = [&](const std::vector<int>& values) {
@@ -142,7 +167,7 @@ class LayoutChoice {
         done[i] = changed = true;
         for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
           for (const int id : *values) {
-            if (is_movable(id) && !fixed_[static_cast<size_t>(id)]) found.insert(id);
+            if (is_movable(id) && !pinned_[static_cast<size_t>(id)]) found.insert(id);
           }
         }
       }
@@ -154,7 +179,7 @@ class LayoutChoice {
     return layouts_[variable][static_cast<size_t>(option)];
   }
 
-  // Those that a task touches, in the order in which it does.
+  // The variables of a task, each once, in the order of its inputs and outputs.
   std::vector<int> variables_of(const Task& task) const {
     std::vector<int> result;
     for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
@@ -168,7 +193,7 @@ class LayoutChoice {
     return result;
   }
 
-  // Nothing if it cannot be.
+  // The task with the chosen layouts. Nothing if one of them is impossible for it.
   std::optional<Task> with_options(Task task, const std::vector<int>& chosen) const {
     for (const int v : variables_of(task)) {
       const auto variable = static_cast<size_t>(v);
@@ -180,7 +205,9 @@ class LayoutChoice {
     return task;
   }
 
-  // Tasks that are the same but for the names of their values cost the same.
+  // Estimates are the expensive part, and networks repeat their tasks. The key is therefore the
+  // workload's text with, for each value, which variable of the task it is and whether it is
+  // pinned: tasks of one key have the same cost for the same options, and share a table.
   void add_term(std::vector<CostTerm>& terms, const Task& task) {
     const std::vector<int> variables = variables_of(task);
     if (variables.empty()) return;
@@ -190,8 +217,8 @@ class LayoutChoice {
         const auto at = std::find_if(variables.begin(), variables.end(), [&](int v) {
           return variables_[static_cast<size_t>(v)] == id;
         });
-        const bool fixed = is_movable(id) && fixed_[static_cast<size_t>(id)];
-        text += fmt::format(" {}{}", at - variables.begin(), fixed ? " fixed" : "");
+        const bool pinned = is_movable(id) && pinned_[static_cast<size_t>(id)];
+        text += fmt::format(" {}{}", at - variables.begin(), pinned ? " pinned" : "");
       }
     }
     std::map<std::vector<int>, double>* const known = &known_[text];
@@ -204,7 +231,7 @@ class LayoutChoice {
 
   double cost_of(const Task& task, const std::vector<int>& variables,
                  const std::vector<int>& options) {
-    // From one layout that is not the caller's to another one nothing is converted.
+    // A task may convert between option 0 and one other layout, not between two others.
     int other = 0;
     for (const int option : options) {
       if (option != 0 && other != 0 && option != other) return INFINITY;
@@ -219,8 +246,8 @@ class LayoutChoice {
     return cost_(*moved) + (converts(task, chosen) ? least_copy(task) : 0);
   }
 
-  // Costs err, and a conversion that gains little is more likely a loss: whoever converts is
-  // thought to take as much longer as a copy of the smallest of its values takes.
+  // The penalty of a task that converts: the time to copy the smallest of its values. Estimates are
+  // inexact, and a conversion that would gain less than this is more likely a loss.
   double least_copy(const Task& task) {
     double least = INFINITY;
     for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
@@ -234,7 +261,7 @@ class LayoutChoice {
   double copy_seconds(const TensorType& type) {
     const auto [at, fresh] = copies_.try_emplace({type.dtype, type.shape}, INFINITY);
     if (fresh) {
-      // Of no value of the graph.
+      // Ids below 0 belong to no value of the graph.
       const auto copy =
           with_layout(copying_task(type, -2, -1), -1, channels_last(type.shape.size()));
       if (copy) at->second = cost_(*copy);
@@ -242,14 +269,14 @@ class LayoutChoice {
     return at->second;
   }
 
-  // Whether values of a task lie differently that could lie alike, those that stay as they are
-  // among them.
+  // Whether a task's values come in more than one layout. Pinned values that have alternatives
+  // count with option 0.
   bool converts(const Task& task, const std::vector<int>& chosen) const {
     std::set<int> met;
     for (const int v : variables_of(task)) met.insert(chosen[static_cast<size_t>(v)]);
     for (const std::vector<int>* values : {&task.inputs, &task.outputs}) {
       for (const int id : *values) {
-        if (is_movable(id) && fixed_[static_cast<size_t>(id)]) met.insert(0);
+        if (is_movable(id) && pinned_[static_cast<size_t>(id)]) met.insert(0);
       }
     }
     return met.size() > 1;
@@ -258,17 +285,17 @@ class LayoutChoice {
   Plan& plan_;
   const Graph& graph_;
   const TaskCost& cost_;
-  std::vector<bool> fixed_;
+  std::vector<bool> pinned_;
   std::vector<int> variables_;                // values of the graph, in order
   std::vector<std::vector<Layout>> layouts_;  // of each, by option
-  // By a task's text, which of its values are the same and which stay as they are.
+  // Costs by a task's key (add_term), then by the options of its variables.
   std::map<std::string, std::map<std::vector<int>, double>> known_;
   std::map<std::pair<DType, Shape>, double> copies_;  // to another layout
 };
 
 }  // namespace
 
-bool can_lie_otherwise(const ValueType& type) {
+bool has_alternative_layout(const ValueType& type) {
   const auto& shape = type.shape;
   if (!shape || shape->size() < 3) return false;
   const int64_t count = element_count(*shape);

@@ -20,7 +20,7 @@ class Offer {
       }
       const auto is_seen = [&](int id) {
         return id >= 0 && seen[static_cast<size_t>(id)] && !graph_.value(id).is_constant() &&
-               can_lie_otherwise(graph_.value(id).type);
+               has_alternative_layout(graph_.value(id).type);
       };
       for (int& id : step.task.inputs) {
         if (!is_seen(id)) continue;
@@ -34,10 +34,10 @@ class Offer {
       std::vector<PlanStep> after;
       for (int& id : step.task.outputs) {
         if (!is_seen(id)) continue;
-        const int own = another(id);
-        after.push_back(copying(step, own, id));
-        taken_[id] = own;
-        id = own;
+        const int copy = another(id);
+        after.push_back(copying(step, copy, id));
+        taken_[id] = copy;
+        id = copy;
       }
       steps.push_back(std::move(step));
       std::move(after.begin(), after.end(), std::back_inserter(steps));
@@ -51,7 +51,7 @@ class Offer {
     GraphValue value{.name = graph_.value(id).name, .type = graph_.value(id).type};
     graph_.values.push_back(std::move(value));
     conversions_.push_back({id, static_cast<int>(graph_.values.size()) - 1});
-    return conversions_.back().own;
+    return conversions_.back().copy;
   }
 
   PlanStep copying(const PlanStep& step, int from, int to) const {
@@ -74,11 +74,11 @@ std::vector<Conversion> offer_conversions(Plan& plan, Graph& graph) {
 }
 
 void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions) {
-  for (const auto& [seen, own] : conversions) {
-    if (plan.layouts.contains(own)) continue;
+  for (const auto& [seen, copy] : conversions) {
+    if (plan.layouts.contains(copy)) continue;
     for (PlanStep& step : plan.steps) {
-      std::replace(step.task.inputs.begin(), step.task.inputs.end(), own, seen);
-      std::replace(step.task.outputs.begin(), step.task.outputs.end(), own, seen);
+      std::replace(step.task.inputs.begin(), step.task.inputs.end(), copy, seen);
+      std::replace(step.task.outputs.begin(), step.task.outputs.end(), copy, seen);
     }
   }
   // What copied is now from a value to itself.

@@ -4,13 +4,13 @@
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
-#include "policy/fusion.h"
-#include "policy/parts.h"
+#include "loop/split_at_edges.h"
+#include "policy/stage_groups.h"
 
 namespace aoe {
 namespace {
 
-// Where the walk over all axes begins in memory, if it then goes from one element to the next.
+// The offset of the first element, if the access pattern over all axes is contiguous.
 std::optional<int64_t> start_of_run(const std::optional<Affine>& offset, const Shape& extents) {
   if (!offset) return std::nullopt;
   int64_t step = 1;
@@ -36,8 +36,9 @@ std::optional<std::vector<CopiedRun>> copied_runs(const Workload& workload, size
       if (result->op != ExprOp::load && result->op != ExprOp::select) return std::nullopt;
     }
   }
-  std::vector<size_t> left;
-  const Workload whole = inlined(workload, std::vector<bool>(workload.stages.size(), true), left);
+  std::vector<size_t> original_stage;
+  const Workload whole =
+      inline_stages(workload, std::vector<bool>(workload.stages.size(), true), original_stage);
   const auto input_of = [&](int value) -> std::optional<size_t> {
     for (size_t i = 0; i < whole.inputs.size(); ++i) {
       if (whole.storage(whole.inputs[i]) == whole.storage(value)) return i;

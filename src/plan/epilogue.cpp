@@ -90,10 +90,7 @@ class Epilogue {
   Expr written_out(const Expr& expr) {
     return rewrite(expr, [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load) return {};
-      const bool looked_up = std::any_of(e->operands.begin(), e->operands.end(), [](const Expr& o) {
-        return any_node(o, [](const Expr& n) { return n->op == ExprOp::load; });
-      });
-      if (looked_up || has_outside(e)) possible_ = false;
+      if (is_lookup(e) || has_outside(e)) possible_ = false;
       const auto value = static_cast<int>(e->id);
       const auto body = bodies_.find(value);
       if (body != bodies_.end()) return with_axes(body->second, index_of(e));
@@ -103,7 +100,7 @@ class Epilogue {
     });
   }
 
-  // Each result of the last stage is made of the sum at its own place.
+  // Each result of the last stage is made of the sum at the same place.
   bool meets_sums_in_order(const Expr& result, const Shape& axes) const {
     bool any = false;
     bool in_order = true;

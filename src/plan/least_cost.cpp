@@ -8,21 +8,34 @@
 #include <set>
 #include <utility>
 
-// Variables are eliminated one after the other, the one with the fewest neighbours first: for every
-// choice of its neighbours its best option is noted, with what it then costs, as a term over the
-// neighbours. Walking back, all choices are read off.
+// Minimizes a sum of terms over few discrete variables each, by variable elimination (dynamic
+// programming over a tree decomposition). In reading order:
+//   Elimination::eliminate   removes variables one by one
+//   Elimination::remove      one of them: its best option for each choice of its neighbours
+//   Elimination::chosen      backwards: reads off the options
+//   tie, improve             what is done where tables would be too large
+//
+// Removing b from a chain of terms f and g leaves a table over its neighbours a and c:
+//
+//   a --f-- b --g-- c        =>        a --h-- c        h(a, c) = min over b of f(a, b) + g(b, c)
+//
+// The variable with the fewest neighbours goes first (min-degree order): a table has one dimension
+// for each neighbour, and in chains and trees that keeps tables at one or two.
+//
+// Invariant: the minimum over the variables that are left, of the sum of all tables, is the minimum
+// of the original sum under the constraint that tied variables have equal options.
 
 namespace aoe {
 namespace {
 
-// Terms of more variables than this are not asked for all their choices, and tables over more are
-// not made.
+// Asking a term is expensive (an estimate of a kernel's time): with three options, four variables
+// are 81 estimates. Tables only add numbers, so that they may have more: 3^7 = 2187 entries.
 constexpr size_t kMostOfATerm = 4;
 constexpr size_t kMostOfATable = 7;
-// How often terms are asked, at most, when choices are changed one by one.
+// Bounds the estimates of the local search, for the same reason.
 constexpr int kMostAsked = 400;
 
-// A cost for every choice of some variables, the last one's options side by side.
+// A cost for every choice of some variables, row by row: the last variable varies fastest.
 struct Table {
   std::vector<int> variables;
   std::vector<double> costs;
@@ -38,6 +51,8 @@ class Elimination {
     }
   }
 
+  // Tying may leave other variables with too many neighbours: elimination starts over until it
+  // gets through. Each round ties at least two variables, so it ends.
   std::vector<int> choose() {
     while (true) {
       if (const auto wide = eliminate()) tie(*wide);
@@ -45,7 +60,8 @@ class Elimination {
     }
   }
 
-  // Whether some variables had to have the same option.
+  // Whether some variables were constrained to the same option, so that the result need not be the
+  // minimum.
   bool tied() const {
     for (size_t v = 0; v < same_.size(); ++v) {
       if (same_[v] != static_cast<int>(v)) return true;
@@ -66,7 +82,7 @@ class Elimination {
   }
   int options(int v) const { return options_[static_cast<size_t>(v)]; }
 
-  // Only options that all of them have are left.
+  // Union-find: all get the first one's root. Options that not all of them have are dropped.
   void tie(const std::vector<int>& variables) {
     const int first = root(variables[0]);
     for (const int v : variables) {
@@ -117,7 +133,7 @@ class Elimination {
     return table;
   }
 
-  // Variables that meet, too many of them; nothing if all are eliminated.
+  // Nothing if all variables are eliminated, else a set of variables that is too large for a table.
   std::optional<std::vector<int>> eliminate() {
     eliminated_.clear();
     std::vector<Table> tables;
@@ -194,18 +210,20 @@ class Elimination {
   }
 
   const std::vector<CostTerm>& terms_;
-  std::vector<int> same_;  // the variable whose option this one has; its own, or on the way to it
+  std::vector<int>
+      same_;  // the variable whose option this one has; its choice, or on the way to it
   std::vector<int> options_;
   std::vector<Eliminated> eliminated_;
 };
 
 double cost_of(const CostTerm& term, const std::vector<int>& chosen) {
-  std::vector<int> own;
-  for (const int v : term.variables) own.push_back(chosen[static_cast<size_t>(v)]);
-  return term.of(own);
+  std::vector<int> choice;
+  for (const int v : term.variables) choice.push_back(chosen[static_cast<size_t>(v)]);
+  return term.of(choice);
 }
 
-// Changes one choice after the other as long as it pays.
+// Local search: changes one variable at a time while that lowers the cost. Starting from tied
+// variables, it can only get better.
 void improve(const std::vector<int>& options, const std::vector<CostTerm>& terms,
              std::vector<int>& chosen) {
   std::vector<std::vector<const CostTerm*>> of(options.size());
@@ -240,12 +258,6 @@ void improve(const std::vector<int>& options, const std::vector<CostTerm>& terms
 }
 
 }  // namespace
-
-double total_cost(const std::vector<CostTerm>& terms, const std::vector<int>& chosen) {
-  double cost = 0;
-  for (const CostTerm& term : terms) cost += cost_of(term, chosen);
-  return cost;
-}
 
 std::vector<int> least_cost(const std::vector<int>& options, const std::vector<CostTerm>& terms) {
   Elimination elimination(options, terms);

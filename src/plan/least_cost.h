@@ -13,8 +13,6 @@ struct CostTerm {
   std::function<double(const std::vector<int>&)> of;
 };
 
-double total_cost(const std::vector<CostTerm>& terms, const std::vector<int>& chosen);
-
 // For each variable the option, of 0 to options[v] - 1, so that the sum of all terms is least.
 // Exact where few terms meet at a time, as in chains, trees and chains with shortcuts. Variables
 // that meet too many others at once are first all given the same option, and then changed one by

@@ -20,8 +20,8 @@ Plan plan_of(Graph& graph, const std::optional<Device>& device, const CostOfGrap
     drop_conversions(plan, conversions);
   }
   note_last_uses(plan, graph);
-  if (device) find_homes(plan, graph);
-  else plan.homes.assign(graph.values.size(), {Home::In::apart});
+  if (device) assign_buffers(plan, graph);
+  else plan.assignments.assign(graph.values.size(), {BufferAssignment::In::apart});
   return plan;
 }
 
@@ -60,7 +60,7 @@ Plan lower_nodes(const Graph& graph) {
 }
 
 void note_last_uses(Plan& plan, const Graph& graph) {
-  // Walking backwards, a value met for the first time is used there for the last time.
+  // Going backwards, a value met for the first time is used there for the last time.
   std::vector<bool> needed(graph.values.size());
   for (const int id : graph.outputs) needed[static_cast<size_t>(id)] = true;
   for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
@@ -99,15 +99,15 @@ std::string how_text(const PlanStep& step) {
   return "";
 }
 
-std::string home_text(const Home& home) {
-  const std::string offset = home.offset == 0 ? "" : fmt::format(" + {}", home.offset);
-  switch (home.in) {
-    case Home::In::nothing: return "nowhere";
-    case Home::In::constant: return "constant";
-    case Home::In::input: return fmt::format("input {}{}", home.index, offset);
-    case Home::In::output: return fmt::format("output {}{}", home.index, offset);
-    case Home::In::arena: return fmt::format("buffer {}{}", home.index, offset);
-    case Home::In::apart: return "apart";
+std::string assignment_text(const BufferAssignment& assignment) {
+  const std::string offset = assignment.offset == 0 ? "" : fmt::format(" + {}", assignment.offset);
+  switch (assignment.in) {
+    case BufferAssignment::In::nothing: return "nowhere";
+    case BufferAssignment::In::constant: return "constant";
+    case BufferAssignment::In::input: return fmt::format("input {}{}", assignment.index, offset);
+    case BufferAssignment::In::output: return fmt::format("output {}{}", assignment.index, offset);
+    case BufferAssignment::In::arena: return fmt::format("buffer {}{}", assignment.index, offset);
+    case BufferAssignment::In::apart: return "apart";
   }
   return "";
 }
@@ -131,7 +131,7 @@ std::string to_string(const Plan& plan, const Graph& graph) {
         const std::string lies =
             layout == plan.layouts.end() ? "" : fmt::format(" as {}", to_string(layout->second));
         text += fmt::format("  {} %{} {}{} {}\n", what, value.name, to_string(value.type), lies,
-                            home_text(plan.homes[static_cast<size_t>(id)]));
+                            assignment_text(plan.assignments[static_cast<size_t>(id)]));
       }
     };
     list("in", values_read(step, graph));

@@ -22,10 +22,10 @@ struct PlanStep {
   Task task;                    // of a workload, also of one whose results are in place
   HostKernel host;              // of a host kernel
   std::vector<int> last_uses;   // values that nobody needs after this step
-  bool changes_layout = false;  // what it makes lies otherwise in memory than what it takes
+  bool changes_layout = false;  // its output layout differs from its input layout
 
-  // What is not in place after all, values of the graph and bytes of them. A Value of its own is
-  // not copied but shared.
+  // What is not in place after all, values of the graph and bytes of them. A separate Value
+  // is not copied but shared.
   struct Copy {
     int from = -1;
     int64_t from_offset = 0;
@@ -39,30 +39,30 @@ struct PlanStep {
 };
 
 // Where the elements of a value are while a plan runs.
-struct Home {
+struct BufferAssignment {
   enum class In : uint8_t {
     nothing,   // nobody makes it: it is inside a step
     constant,  // with the graph
     input,     // the caller's memory
     output,    // the caller's memory
     arena,
-    apart,  // a Value of its own, as host kernels take and give them
+    apart,  // a separate Value, as host kernels take and give them
   };
 
   In in = In::nothing;
   int index = -1;      // which input or output, or which buffer of the arena
   int64_t offset = 0;  // in bytes, from its beginning
 
-  bool operator==(const Home&) const = default;
+  bool operator==(const BufferAssignment&) const = default;
 };
 
 // How a graph runs: its steps, in order, and where its values are meanwhile. It belongs to the
 // graph it was made for.
 struct Plan {
   std::vector<PlanStep> steps;
-  std::map<int, Layout> layouts;    // of values that do not lie as their dimensions are counted
-  std::vector<Home> homes;          // of each value of the graph
-  std::vector<Lifetime> buffers;    // of the arena, by steps
+  std::map<int, Layout> layouts;  // of values that do not lie as their dimensions are counted
+  std::vector<BufferAssignment> assignments;  // of each value of the graph
+  std::vector<Lifetime> buffers;              // of the arena, by steps
   std::vector<int> copied_outputs;  // which outputs lie elsewhere, and are copied at the end
 };
 
@@ -70,7 +70,7 @@ struct Plan {
 using CostOfGraph = std::function<TaskCost(const std::string& graph)>;
 
 // The passes, one after the other. On a device workloads run as kernels, which are fused and work
-// on plain memory; without one, each on values of its own. Adds values to the graph where what
+// on plain memory; without one, each on separate values. Adds values to the graph where what
 // callers see is converted for the steps inside.
 Plan plan_of(Graph& graph, const std::optional<Device>& device, const CostOfGraph& cost = {});
 
@@ -100,19 +100,19 @@ void choose_layouts(Plan& plan, const Graph& graph, const TaskCost& cost);
 // steps there: a step copies one to the other.
 struct Conversion {
   int seen;
-  int own;
+  int copy;
 };
-// Convolutions take and make values of their own instead of those that others see, so that there is
+// Convolutions take and make separate values instead of those that others see, so that there is
 // a choice.
 std::vector<Conversion> offer_conversions(Plan& plan, Graph& graph);
 // Those of which the choice has made no use.
 void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions);
 
-// Whether a value can lie in memory in more than one way: a plane of one point lies the same way
+// Whether a value has more than one possible layout: a plane of one point lies the same way
 // wherever its channels are, and so does nothing at all.
-bool can_lie_otherwise(const ValueType& type);
-// Whether a weight's products would be laid out along what is not the weight's, and a value read is
-// multiplied with more than one weight: where each channel is for itself, a copy gains nothing.
+bool has_alternative_layout(const ValueType& type);
+// Whether the task has a convolution that sums over channels and has more than one filter (not a
+// depthwise one): only there can another layout pay for its copies.
 bool convolves_channels(const Task& task);
 // By value: whether it stays as it is, because a caller, a host kernel or a late node takes or
 // gives it, or because it is constant.
@@ -121,7 +121,7 @@ std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph);
 void note_last_uses(Plan& plan, const Graph& graph);
 // Finds a place for every value: in the caller's memory, as a part of another value that is there
 // anyway, or in the arena.
-void find_homes(Plan& plan, const Graph& graph);
+void assign_buffers(Plan& plan, const Graph& graph);
 
 inline bool runs_task(const PlanStep& step) {
   return step.kind == PlanStep::Kind::workload || step.kind == PlanStep::Kind::in_place;

@@ -25,7 +25,7 @@ Expr sum_of(const Affine& form) {
   return sum + form.constant;
 }
 
-// Nothing if the axes do not fall apart into those that walk from block to block and those that
+// Nothing if the axes do not fall apart into those that index blocks and those that
 // stay inside one.
 std::optional<Divided> divided(const Affine& form, const Shape& extents, int64_t block) {
   Affine blocks{floor_div(form.constant, block), std::vector<int64_t>(extents.size())};

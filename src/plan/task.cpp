@@ -135,21 +135,21 @@ Task composed(const Task& first, const Task& second) {
   std::vector<int> to(added.values.size(), -1);
   // A task may take one of the graph's values several times, and so may both: it is one input.
   for (size_t i = 0; i < added.inputs.size(); ++i) {
-    const auto own = static_cast<size_t>(added.inputs[i]);
+    const auto input = static_cast<size_t>(added.inputs[i]);
     const int id = second.inputs[i];
     if (id == first.outputs[0]) {
-      to[own] = first.workload.outputs[0];
+      to[input] = first.workload.outputs[0];
       continue;
     }
     const auto known = std::find(result.inputs.begin(), result.inputs.end(), id);
     if (known != result.inputs.end()) {
-      to[own] = whole.inputs[static_cast<size_t>(known - result.inputs.begin())];
+      to[input] = whole.inputs[static_cast<size_t>(known - result.inputs.begin())];
       continue;
     }
-    to[own] = static_cast<int>(whole.values.size());
-    whole.values.push_back(added.values[own]);
+    to[input] = static_cast<int>(whole.values.size());
+    whole.values.push_back(added.values[input]);
     result.inputs.push_back(id);
-    whole.inputs.push_back(to[own]);
+    whole.inputs.push_back(to[input]);
   }
   for (size_t v = 0; v < added.values.size(); ++v) {
     if (to[v] >= 0) continue;

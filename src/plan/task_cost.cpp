@@ -6,8 +6,8 @@
 namespace aoe {
 namespace {
 
-// What only moves pieces of memory usually finds them in place (homes.cpp); some of what is joined
-// has another place already, and is copied.
+// What only moves pieces of memory usually finds them in place (assign_buffers.cpp); some of what
+// is joined has another place already, and is copied.
 constexpr double kCopiedShare = 0.25;
 
 double share_done(const Workload& workload) {

@@ -8,7 +8,7 @@
 namespace aoe {
 
 // How many seconds a task takes, its values lying as its workload says. Layouts are chosen by it;
-// where it comes from, an estimate or a measurement, is nobody's business.
+// where it comes from, an estimate or a measurement, does not matter to callers.
 using TaskCost = std::function<double(const Task&)>;
 
 // By the seconds of its workload, except for what is not done at all because it only moves what is

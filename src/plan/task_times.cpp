@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/middle.h"
+#include "base/median.h"
 #include "policy/contraction.h"
 #include "policy/estimate.h"
 
@@ -82,9 +82,9 @@ TaskTimes task_times(const std::vector<std::pair<Workload, double>>& measured_ns
     all.push_back(ns / estimated_ns);
     (is_cube(workload) ? cube : vector).push_back(all.back());
   }
-  const double any = all.empty() ? 1 : middle(all);
-  times.cube_ratio = cube.empty() ? any : middle(cube);
-  times.vector_ratio = vector.empty() ? any : middle(vector);
+  const double any = all.empty() ? 1 : median(all);
+  times.cube_ratio = cube.empty() ? any : median(cube);
+  times.vector_ratio = vector.empty() ? any : median(vector);
   return times;
 }
 

@@ -8,6 +8,30 @@
 #include "expr/rewrite.h"
 #include "policy/packing.h"
 
+// Recognizes matrix products in stages, and rewrites a workload so that they can run as such.
+// In reading order:
+//   contraction_of       sorts the axes of a stage into outer, rows, columns and depth
+//   access_pattern       the strides of a load along these (matrix_load: one stride each)
+//   Preparation          rewrites the stages of a workload, one by one:
+//     add_contraction      brings both sides into a form that product code can read
+//     add_reordered        permutes the output axes first, where they alternate
+//     laid_out, padded     the two kinds of copies that are inserted in front of a product
+//     add_with_results     splits off an epilogue that cannot be fused
+//
+// In the notation of Goto and BLIS (C = A B) rows are m, columns n and depth k, the left side is A
+// and the right side B. Both convolutions below are the product that im2col gives, without the
+// matrix of windows being written:
+//
+//            out[n, f, y, x] += w[f, c, i, j] * in[n, c, y + i, x + j]      NCHW
+//   outer n | rows f | columns y, x | depth c, i, j     left = weights, right = windows
+//
+//            out[n, y, x, f] += in[n, y + i, x + j, c] * w[i, j, c, f]      NHWC
+//   rows n, y, x | columns f | depth i, j, c            left = windows, right = weights
+//
+// Invariant: after every added stage the result computes what the workload computed, each stage
+// reads only values of stages before it, and `contracts`, `origins` and `constant` have one entry
+// for each stage.
+
 namespace aoe {
 namespace {
 
@@ -19,30 +43,31 @@ std::vector<bool> axes_in(const Expr& expr, size_t count) {
   return used;
 }
 
-// How many output axes there are up to the last one of several positions.
+// The number of output axes without trailing ones of extent 1.
 size_t axes_to_last(const Stage& stage) {
   size_t count = stage.axes.size();
   while (count > 0 && stage.axes[count - 1] == 1) --count;
   return count;
 }
 
-std::vector<Level> levels_of(const Shape& extents, const std::vector<size_t>& axes,
-                             const std::vector<int64_t>& coefficients) {
-  std::vector<Level> levels;
+// Merging matters: a pattern that comes to one stride can be read in place by a tile.
+std::vector<Stride> strides_of(const Shape& extents, const std::vector<size_t>& axes,
+                               const std::vector<int64_t>& coefficients) {
+  std::vector<Stride> strides;
   for (const size_t axis : axes) {
     if (extents[axis] == 1) continue;
-    const Level level{extents[axis], coefficients[axis]};
-    // A step of the level before is as long as all of this one.
-    const bool same = !levels.empty() && levels.back().stride == level.stride * level.extent;
-    if (same) levels.back() = {levels.back().extent * level.extent, level.stride};
-    else levels.push_back(level);
+    const Stride next{extents[axis], coefficients[axis]};
+    // One step along the axis before covers all of this axis: both are one longer axis.
+    const bool same = !strides.empty() && strides.back().stride == next.stride * next.extent;
+    if (same) strides.back() = {strides.back().extent * next.extent, next.stride};
+    else strides.push_back(next);
   }
-  if (levels.size() == 1 && levels[0].stride == 0) levels.clear();
-  return levels;
+  if (strides.size() == 1 && strides[0].stride == 0) strides.clear();
+  return strides;
 }
 
-int64_t stride_of(const std::vector<Level>& levels) {
-  return levels.empty() ? 0 : levels[0].stride;
+int64_t stride_of(const std::vector<Stride>& strides) {
+  return strides.empty() ? 0 : strides[0].stride;
 }
 
 }  // namespace
@@ -72,14 +97,15 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
     add(axis, c.depth, c.depth_count);
   }
 
-  // The last output axis that is one belongs to the columns: turn the factors so that it does.
+  // Multiplication commutes: the factor that depends on the last output axis becomes the right
+  // side, so that vectors go along memory that the result has contiguous.
   const size_t last = axes_to_last(stage);
   if (last == 0 || in_left[last - 1] == in_right[last - 1]) return std::nullopt;
   if (in_left[last - 1]) {
     std::swap(c.left, c.right);
     std::swap(in_left, in_right);
   }
-  // The first of the axes up to `end` that one side alone has.
+  // The first of the consecutive axes before `end` that only one side depends on.
   const auto first_of = [&](const std::vector<bool>& side, const std::vector<bool>& other,
                             size_t end) {
     while (end > 0 && (extents[end - 1] == 1 || (side[end - 1] && !other[end - 1]))) --end;
@@ -95,34 +121,36 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
   return c;
 }
 
-std::optional<Walk> walk_of(const Workload& workload, const Stage& stage,
-                            const Contraction& contraction, const Expr& load) {
+std::optional<AccessPattern> access_pattern(const Workload& workload, const Stage& stage,
+                                            const Contraction& contraction, const Expr& load) {
   if (load->op != ExprOp::load || has_outside(load)) return std::nullopt;
   const Shape extents = stage.extents();
   const Shape& shape = workload.type_of(load->id).shape;
   const auto offset = affine_offset(index_of(load), shape, extents.size());
   if (!offset || !stays_inside(index_of(load), shape, extents)) return std::nullopt;
   const std::vector<int64_t>& coefficients = offset->coefficients;
-  Walk walk;
-  walk.value = static_cast<int>(load->id);
-  walk.base = offset->constant;
-  for (const size_t axis : contraction.outer) walk.outer_strides.push_back(coefficients[axis]);
-  walk.rows = levels_of(extents, contraction.rows, coefficients);
-  walk.columns = levels_of(extents, contraction.columns, coefficients);
-  walk.depth = levels_of(extents, contraction.depth, coefficients);
-  return walk;
+  AccessPattern pattern;
+  pattern.value = static_cast<int>(load->id);
+  pattern.base = offset->constant;
+  for (const size_t axis : contraction.outer) pattern.outer_strides.push_back(coefficients[axis]);
+  pattern.rows = strides_of(extents, contraction.rows, coefficients);
+  pattern.columns = strides_of(extents, contraction.columns, coefficients);
+  pattern.depth = strides_of(extents, contraction.depth, coefficients);
+  return pattern;
 }
 
 std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& stage,
                                       const Contraction& contraction, const Expr& load) {
-  const auto walk = walk_of(workload, stage, contraction, load);
-  if (!walk || walk->rows.size() > 1 || walk->columns.size() > 1 || walk->depth.size() > 1) {
+  const auto pattern = access_pattern(workload, stage, contraction, load);
+  if (!pattern || pattern->rows.size() > 1 || pattern->columns.size() > 1 ||
+      pattern->depth.size() > 1) {
     return std::nullopt;
   }
-  return MatrixLoad{*walk, stride_of(walk->rows), stride_of(walk->columns), stride_of(walk->depth)};
+  return MatrixLoad{static_cast<const LoadedMatrix&>(*pattern), stride_of(pattern->rows),
+                    stride_of(pattern->columns), stride_of(pattern->depth)};
 }
 
-bool is_fixed(const Workload& workload, const Expr& expr) {
+bool is_constant(const Workload& workload, const Expr& expr) {
   return !any_node(expr, [&](const Expr& e) {
     if (e->op != ExprOp::load) return false;
     const auto storage = static_cast<size_t>(workload.storage(static_cast<int>(e->id)));
@@ -132,15 +160,18 @@ bool is_fixed(const Workload& workload, const Expr& expr) {
 
 namespace {
 
-// Fewer multiplications than this are done before matrices would be laid out.
+// With fewer multiply-adds plain loops are done before the sides would be laid out.
 constexpr int64_t kFewProducts = 1 << 14;
+// Fewer columns do not fill an AVX vector of floats.
 constexpr int64_t kFewColumns = 8;
+// Less depth does not fill one round of a tile's unrolled loop (kUnrolledDepth, tile_emitter.cpp).
 constexpr int64_t kShallow = 4;
-// From here on a product is worth another pass over its result.
+// Reordering adds a pass over the result. It has to be small beside the product: at least 16
+// multiply-adds for each element that is copied, and work enough that one more item does not show.
 constexpr int64_t kWorthReordering = 1 << 20;
 constexpr int64_t kDeepEnoughToReorder = 16;
 
-// Shorter pieces of the depth are not worth reading where they lie.
+// A tile looks up where each piece of the depth begins. Two unrolled rounds pay for that.
 constexpr int64_t kShortestPiece = 8;
 
 class Preparation {
@@ -169,11 +200,11 @@ class Preparation {
     result_.workload.stages.push_back(std::move(stage));
     result_.contracts.push_back(contracts);
     result_.origins.push_back(current_);
-    result_.fixed.push_back(false);
+    result_.constant.push_back(false);
   }
 
-  // Vectors go along the last axis: weights that a reduction reads with steps along it are laid
-  // out.
+  // For a reduction that stays plain loops. Vectors go along the last axis: weights with another
+  // stride than 1 along it are transposed, once, before the first run.
   Stage with_weights_along_vectors(Stage stage) {
     const size_t last = axes_to_last(stage);
     if (!stage.reducer || last == 0) return stage;
@@ -185,13 +216,14 @@ class Preparation {
                 order.begin() + static_cast<int64_t>(last), order.end());
     for (Expr& element : stage.elements) {
       element = rewrite(element, [&](const Expr& e) -> Expr {
-        if (e->op != ExprOp::load || has_outside(e) || !is_fixed(result_.workload, e)) return {};
+        if (e->op != ExprOp::load || has_outside(e) || !is_constant(result_.workload, e)) return {};
         const auto strides = strides_of(stage, e);
         if (!strides || (*strides)[vector] == 0 || (*strides)[vector] == 1) return {};
-        // One side of a select may be loaded from less than the whole loop.
+        // In one side of a select a load may be valid for a part of the loop only. The copy would
+        // evaluate it everywhere.
         if (!stays_inside(index_of(e), shape_of(e), extents)) return {};
         const Expr moved = laid_out(stage, e, order);
-        result_.fixed.back() = true;
+        result_.constant.back() = true;
         return moved;
       });
     }
@@ -206,7 +238,7 @@ class Preparation {
     return static_cast<int>(result_.workload.values.size()) - 1;
   }
 
-  // A stage that only computes an expression over these axes.
+  // A stage without a reduction: `expr` for every point of these axes.
   void add(const Shape& axes, const Expr& expr, int output) {
     Stage stage;
     stage.axes = axes;
@@ -214,7 +246,7 @@ class Preparation {
     stage.outputs = {output};
     add(std::move(stage), false);
   }
-  // One that makes a value of its own; gives its load at an index.
+  // The same into a new value. Returns the load of that value at `index`.
   Expr added(const Shape& axes, const Expr& expr, const std::vector<Expr>& index) {
     const int value = add_value(expr.dtype(), axes);
     add(axes, expr, value);
@@ -227,31 +259,35 @@ class Preparation {
     if (c->outer_count * c->row_count * c->column_count * c->depth_count < kFewProducts)
       return false;
     const Workload& w = result_.workload;
-    const bool left_fixed = is_fixed(w, c->left);
-    const bool right_fixed = is_fixed(w, c->right);
-    if (right_fixed && !left_fixed &&
+    const bool left_constant = is_constant(w, c->left);
+    const bool right_constant = is_constant(w, c->right);
+    // Prepacked weights may have any order of the depth, so the left side decides on it. Copying
+    // comes first: it changes the strides that sorting goes by. The stage has then changed, and is
+    // looked at anew; each of the two changes a stage at most once.
+    if (right_constant && !left_constant &&
         (with_depth_last(stage, *c) || by_memory_of_left(stage, *c))) {
       return add_contraction(std::move(stage));
     }
     const auto right = matrix_load(w, stage, *c, c->right);
     const bool right_direct =
         right && right->column_stride == 1 && c->right.dtype() == stage.elements[0].dtype();
-    // A single row has nothing to pay for a copy of the other side with.
-    if (c->row_count < 4 && !right_direct && !right_fixed) return false;
+    // Packing costs about as much as a few multiply-adds for each element, and the element is used
+    // once for each row.
+    if (c->row_count < 4 && !right_direct && !right_constant) return false;
 
     Expr left = c->left;
     Expr side = c->right;
-    const bool right_there = right_fixed || right_direct;
+    const bool right_there = right_constant || right_direct;
     if (!right_there && !packs_by_rows(w, stage, *c)) side = padded(stage, side);
-    if (!left_fixed && !matrix_load(w, stage, *c, left)) {
-      const auto there = right_fixed ? in_pieces(stage, *c) : std::nullopt;
+    if (!left_constant && !matrix_load(w, stage, *c, left)) {
+      const auto there = right_constant ? in_pieces(stage, *c) : std::nullopt;
       left = there ? *there : laid_out(stage, left, joined(c->outer, c->rows, c->depth));
     }
     const bool looks_up =
         any_node(side, [](const Expr& e) { return e->op == ExprOp::load && is_lookup(e); });
     if (!right_there && (c->columns.size() == 1 || looks_up)) {
-      // One axis of columns cannot be cut into blocks of whole rows, and what is looked up is
-      // looked up once: all of it is laid out.
+      // Packing cuts columns into blocks along their first axis, which needs a second one. Lookups
+      // (loads indexed by loads) are done once, not again for each block. Both are laid out whole.
       side = laid_out(stage, side, joined(c->outer, c->depth, c->columns));
     }
     stage.elements[0] = left * side;
@@ -259,19 +295,19 @@ class Preparation {
     return true;
   }
 
-  // The strides of a load that may reach outside, by axis. Nothing if it has none.
+  // The stride of a load along each axis, padding or not. Nothing if the load is not affine.
   std::optional<std::vector<int64_t>> strides_of(const Stage& stage, const Expr& load) const {
     if (load->op != ExprOp::load) return std::nullopt;
     const auto offset = affine_offset(index_of(load), shape_of(load), stage.extents().size());
     return offset ? std::optional(offset->coefficients) : std::nullopt;
   }
 
-  // A left side of which next to nothing that is summed lies side by side is copied so that it
-  // does. False if it need not be, or cannot.
+  // Where the left side is contiguous over less than kShortestPiece of the depth, it is copied with
+  // the dimensions of the depth innermost, as NCHW to NHWC. False if there is nothing to gain.
   bool with_depth_last(Stage& stage, const Contraction& c) {
     const int64_t piece = longest_piece(stage, c);
     if (piece == 0 || piece >= kShortestPiece) return false;
-    // Dimensions that only the depth walks along.
+    // Dimensions that only depth axes index.
     std::vector<size_t> first;
     std::vector<size_t> last;
     for (size_t d = 0; d < static_cast<size_t>(c.left->rank); ++d) {
@@ -288,8 +324,9 @@ class Preparation {
     return true;
   }
 
-  // How much of the depth lies without gaps in the left side, in the best order. 0 if that has no
-  // strides.
+  // The elements of the depth that are contiguous in the left side, if depth axes come in the best
+  // order. An axis extends the piece if its stride is the piece's length; a round over all axes
+  // finds at least the next one. 0 if the load is not affine.
   int64_t longest_piece(const Stage& stage, const Contraction& c) const {
     const auto strides = strides_of(stage, c.left);
     int64_t piece = strides ? 1 : 0;
@@ -301,8 +338,7 @@ class Preparation {
     return piece;
   }
 
-  // Sums in the order in which the left side lies in memory, where the right side may have any.
-  // False if that is the order they have.
+  // Sorts the reduced axes by the left side's strides, the largest outermost. False if they are.
   bool by_memory_of_left(Stage& stage, const Contraction& c) const {
     const auto strides = strides_of(stage, c.left);
     if (!strides) return false;
@@ -322,18 +358,28 @@ class Preparation {
     return true;
   }
 
-  // A left side that is read where it lies, after what surrounds it is written out: rows in lines,
-  // the depth in pieces without gaps. Nothing if it does not lie so.
+  // Reads the left side in place, after padding is written out. No im2col matrix is made: rows
+  // come in lines, the depth in contiguous pieces. A 3 x 3 window over NHWC has three pieces:
+  //
+  //     x            x+1          x+2          x+3
+  //   +------------+------------+------------+------
+  //   | c channels | c channels | c channels | ...      y        piece 0: 3 * c elements
+  //   +------------+------------+------------+------
+  //   | c channels | c channels | c channels | ...      y + 1    piece 1
+  //   +------------+------------+------------+------
+  //   | c channels | c channels | c channels | ...      y + 2    piece 2
+  //
+  // Nothing if pieces would be short or rows have no strides.
   std::optional<Expr> in_pieces(const Stage& stage, const Contraction& c) {
     if (c.left.dtype() != stage.elements[0].dtype() || longest_piece(stage, c) < kShortestPiece) {
       return std::nullopt;
     }
     const Expr whole = padded(stage, c.left);
-    return walk_of(result_.workload, stage, c, whole) ? std::optional(whole) : std::nullopt;
+    return access_pattern(result_.workload, stage, c, whole) ? std::optional(whole) : std::nullopt;
   }
 
-  // Where the axes of the two sides alternate in the result, they are parted for the product, and
-  // brought into their places afterwards.
+  // Where axes of the two sides alternate in the result, as in out[i, a, j, b] = sum of
+  // left[i, j, k] * right[k, a, b], the product computes [i, j, a, b] and a copy transposes it.
   bool add_reordered(const Stage& stage) {
     if (!stage.reducer || stage.results.size() != 1 || stage.elements[0]->op != ExprOp::mul) {
       return false;
@@ -345,8 +391,9 @@ class Preparation {
     }
     Expr left = stage.elements[0]->operands[0];
     Expr right = stage.elements[0]->operands[1];
-    // Weights can be laid out for rows beforehand, so what is no weight gives the columns.
-    if (is_fixed(result_.workload, right)) std::swap(left, right);
+    // Either side could give the columns. Weights give the rows: a left side that is constant is
+    // prepacked, whatever its layout.
+    if (is_constant(result_.workload, right)) std::swap(left, right);
     const auto in_left = axes_in(left, extents.size());
     const auto in_right = axes_in(right, extents.size());
     std::vector<size_t> order;
@@ -376,7 +423,8 @@ class Preparation {
     return true;
   }
 
-  // A stage that computes `expr` over those of the axes that it depends on; gives its load.
+  // Adds a stage that evaluates `expr` over those axes of `order` that it depends on, in that order
+  // in memory. Returns the load that stands for `expr`.
   Expr laid_out(const Stage& stage, const Expr& expr, const std::vector<size_t>& order) {
     const Shape extents = stage.extents();
     Shape axes;
@@ -391,8 +439,14 @@ class Preparation {
     return added(axes, with_axes(expr, to), index);
   }
 
-  // Loads that reach beyond their tensor read a copy with its surroundings instead. With an order
-  // of dimensions, all do, and the copy has that order.
+  // Loads with padding read a padded copy instead:
+  //
+  //       0  0  0  0  0  0
+  //       0  a  b  c  d  0      from `low` (negative or 0) to `high` in each dimension
+  //       0  e  f  g  h  0
+  //       0  0  0  0  0  0
+  //
+  // With an `order` of dimensions all loads do, and the copy is transposed to that order.
   Expr padded(const Stage& stage, const Expr& expr, const std::vector<size_t>& order = {}) {
     const Shape extents = stage.extents();
     return rewrite(expr, [&](const Expr& e) -> Expr {
@@ -405,6 +459,7 @@ class Preparation {
       for (size_t i = 0; i < shape.size(); ++i) {
         const size_t d = order.empty() ? i : order[i];
         const auto range = interval_of(e->operands[d], extents);
+        // Far dilated or padded windows would make a copy many times as large as the tensor.
         if (!range || range->low < -shape[d] - 64 || range->high > 2 * shape[d] + 64) return {};
         const int64_t low = std::min<int64_t>(range->low, 0);
         const int64_t high = std::max(range->high, shape[d] - 1);
@@ -416,7 +471,8 @@ class Preparation {
     });
   }
 
-  // What is made of the sums is done with them if it goes row by row, else in a stage of its own.
+  // Fuses the epilogue if a tile can compute it: its loads have one stride along rows and stride 0
+  // or 1 along columns. Otherwise the sums are stored, and the epilogue is a separate stage.
   void add_with_results(Stage stage) {
     const auto c = *contraction_of(stage);
     bool by_rows = true;

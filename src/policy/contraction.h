@@ -36,33 +36,34 @@ std::optional<Contraction> contraction_of(const Stage& stage);
 // What follows a sum of products may load this many other values.
 inline constexpr int kMostProductOperands = 6;
 
-// Positions that lie a stride apart in memory.
-struct Level {
+// `extent` positions, `stride` elements apart in memory.
+struct Stride {
   int64_t extent = 1;
   int64_t stride = 0;
 };
 
-// What a load walks through, and how along the outer axes.
+// The tensor that a load reads, and its strides along the outer axes.
 struct LoadedMatrix {
   int value = -1;
   int64_t base = 0;
   std::vector<int64_t> outer_strides;  // for each outer axis
 };
 
-// How a load walks memory along rows, columns and depth: levels, the outermost first, of which no
-// two neighbours could be one; none where nothing moves.
-struct Walk : LoadedMatrix {
-  std::vector<Level> rows;
-  std::vector<Level> columns;
-  std::vector<Level> depth;
+// The access pattern of a load: its strides along rows, columns and depth, outermost first. Strides
+// that can be merged are; there is none along an axis that the load does not depend on.
+struct AccessPattern : LoadedMatrix {
+  std::vector<Stride> rows;
+  std::vector<Stride> columns;
+  std::vector<Stride> depth;
 };
 
-// Nothing if the load may leave its tensor, or does not walk it in strides.
-std::optional<Walk> walk_of(const Workload& workload, const Stage& stage,
-                            const Contraction& contraction, const Expr& load);
+// Nothing if the load may leave its tensor or is not affine.
+std::optional<AccessPattern> access_pattern(const Workload& workload, const Stage& stage,
+                                            const Contraction& contraction, const Expr& load);
 
-// A walk of one level each: the element lies at base + outer part + row * row_stride + column *
-// column_stride + depth * depth_stride, rows, columns and depth each counted as one number.
+// An access pattern with one stride each: the element lies at base + outer part + row * row_stride
+// + column * column_stride + depth * depth_stride, rows, columns and depth each counted as one
+// number.
 struct MatrixLoad : LoadedMatrix {
   int64_t row_stride = 0;
   int64_t column_stride = 0;
@@ -73,19 +74,19 @@ std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& sta
                                       const Contraction& contraction, const Expr& load);
 
 // Whether an expression is made of weights and constants alone.
-bool is_fixed(const Workload& workload, const Expr& expr);
+bool is_constant(const Workload& workload, const Expr& expr);
 
 // The same computation with contractions made ready: padding is written out around what it pads,
 // what is not laid out for products is brought into a layout that is, and what follows a product
-// but is not seen row by row becomes a stage of its own. `contracts` says for each stage of the
-// result whether it is to run as products of matrices, `origins` which stage it comes from, `fixed`
-// whether it only lays out weights, and need run but once. `may` says which stages may run as
-// products, `as_they_are` which are left alone.
+// but is not seen row by row becomes a separate stage. `contracts` says for each stage of the
+// result whether it is to run as products of matrices, `origins` which stage it comes from,
+// `constant` whether it only lays out weights, and need run but once. `may` says which stages may
+// run as products, `as_they_are` which are left alone.
 struct Prepared {
   Workload workload;
   std::vector<bool> contracts;
   std::vector<size_t> origins;
-  std::vector<bool> fixed;
+  std::vector<bool> constant;
 };
 Prepared prepared(const Workload& workload, const std::vector<bool>& may,
                   const std::vector<bool>& as_they_are);

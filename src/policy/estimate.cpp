@@ -153,8 +153,8 @@ double packing_cycles(const Schedule& schedule, const ProductItem& item, const D
   const int lanes = std::max(1, device.vector_bytes / info(item.shape.dtype).bytes);
   using namespace machine;
   if (packs_by_rows(schedule.workload, stage, c)) return elements * (kCopied + kParted) / lanes;
-  const auto walk = walk_of(schedule.workload, stage, c, c.right);
-  const Level along = walk && !walk->columns.empty() ? walk->columns.back() : Level{};
+  const auto pattern = access_pattern(schedule.workload, stage, c, c.right);
+  const Stride along = pattern && !pattern->columns.empty() ? pattern->columns.back() : Stride{};
   if (along.extent < lanes / 2 || along.stride < 1 || along.stride > 4) return elements * kElement;
   return elements * (kCopied + kParted * static_cast<double>(along.stride - 1)) / lanes;
 }

@@ -194,10 +194,10 @@ class LoopChoice {
 NestPolicy choose_loops(const Nest& nest, const Device& device, bool streams) {
   NestPolicy policy{.outer = static_cast<int>(nest.outer.size()), .loops = {}};
   for (const Loop& loop : nest.loops) {
-    LoopPolicy own = LoopChoice(nest, loop, device).choose();
-    own.streaming =
-        streams && is_worth_streaming(nest, loop, device) && may_stream(nest, loop, own);
-    policy.loops.push_back(own);
+    LoopPolicy chosen = LoopChoice(nest, loop, device).choose();
+    chosen.streaming =
+        streams && is_worth_streaming(nest, loop, device) && may_stream(nest, loop, chosen);
+    policy.loops.push_back(chosen);
   }
   if (has_open_outer(nest)) policy.outer = most_outer(nest.loops[0], policy.loops[0]);
   return policy;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/device.h"
-#include "policy/nest.h"
+#include "loop/nest.h"
 
 namespace aoe {
 

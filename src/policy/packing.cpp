@@ -1,9 +1,9 @@
 #include "policy/packing.h"
 
 #include "expr/rewrite.h"
+#include "loop/copied_windows.h"
+#include "loop/lower.h"
 #include "policy/loop_defaults.h"
-#include "policy/lower.h"
-#include "policy/window.h"
 
 namespace aoe {
 namespace {

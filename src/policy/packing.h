@@ -1,8 +1,8 @@
 #pragma once
 
 #include "device/device.h"
+#include "loop/nest.h"
 #include "policy/contraction.h"
-#include "policy/nest.h"
 #include "policy/schedule.h"
 
 namespace aoe {

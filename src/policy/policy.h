@@ -8,25 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "loop/loop_policy.h"
+
 namespace aoe {
-
-// How one stage's loops run. Axes count as the loop prints them.
-struct LoopPolicy {
-  int vector_axis = -1;  // -1: no vectors
-  int lanes = 1;
-  int unroll = 1;       // vectors side by side
-  int block_axis = -1;  // another output axis, unrolled too
-  int block = 1;
-  bool streaming = false;  // stores go past the caches
-  auto operator<=>(const LoopPolicy&) const = default;
-};
-
-// How a nest runs: how many of its axes are outer ones, which threads share, and each of its loops.
-struct NestPolicy {
-  int outer = 0;
-  std::vector<LoopPolicy> loops;
-  auto operator<=>(const NestPolicy&) const = default;
-};
 
 // What the threads of a product have each for itself.
 enum class Share : uint8_t {
@@ -62,7 +46,7 @@ struct ProductPolicy {
 enum class Place : uint8_t {
   anywhere,  // written into what uses it
   rows,      // not that, but row by row together with its neighbours
-  root,      // in a nest of its own
+  root,      // in a separate nest
 };
 
 // Decisions about one stage of the workload.
@@ -76,7 +60,7 @@ struct StagePolicy {
 };
 
 // Stages that are computed together, by strips of an axis of the last one: what lies between them
-// is as large as one strip, and is a thread's own. The strip's rows divide the axis.
+// is as large as one strip, and is private to a thread. The strip's rows divide the axis.
 struct Strips {
   size_t first = 0, last = 0;
   int axis = 0;

@@ -59,11 +59,12 @@ double all_cycles(const ProductShape& shape, const ProductPolicy& policy, const 
   const double line = depth * (static_cast<double>(high) * along(low_rows + 1) +
                                static_cast<double>(row_tiles - high) * along(low_rows)) +
                       tiles * costs.call + pieces * costs.line;
-  return line * static_cast<double>(shape.rows / shape.line);
+  const int64_t lines = shape.rows / shape.line;
+  return line * static_cast<double>(lines);
 }
 
 void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device& device) {
-  // Each row of a left side that is not laid out for it needs a pointer of its own.
+  // Each row of a left side that is not laid out for it needs a separate pointer.
   const int64_t most_rows =
       std::min<int64_t>(shape.line, shape.left == Side::direct ? 8 : kMostTileRows);
   // A left side as it lies is loaded ahead of its use.
@@ -102,10 +103,10 @@ ProductShape product_shape(const Workload& workload, const Stage& stage, const C
   ProductShape shape{
       c.outer_count, c.row_count,  c.column_count,           c.depth_count, 1, 1, c.row_count,
       Side::direct,  Side::packed, stage.elements[0].dtype()};
-  if (is_fixed(workload, c.left)) {
-    shape.left = Side::fixed;
+  if (is_constant(workload, c.left)) {
+    shape.left = Side::prepacked;
   } else {
-    const auto left = walk_of(workload, stage, c, c.left);
+    const auto left = access_pattern(workload, stage, c, c.left);
     if (left->rows.size() > 1) shape.line = left->rows.back().extent;
     if (left->depth.size() > 1) shape.depth_step = left->depth.back().extent;
   }
@@ -115,7 +116,7 @@ ProductShape product_shape(const Workload& workload, const Stage& stage, const C
     shape.left_elements = std::min(shape.left_elements, element_count(read));
   }
   const auto right = matrix_load(workload, stage, c, c.right);
-  if (is_fixed(workload, c.right)) shape.right = Side::fixed;
+  if (is_constant(workload, c.right)) shape.right = Side::prepacked;
   else if (right && right->column_stride == 1) shape.right = Side::direct;
   if (shape.right == Side::packed) {
     shape.column_step = c.column_count / extents[c.columns[0]];
@@ -126,17 +127,17 @@ ProductShape product_shape(const Workload& workload, const Stage& stage, const C
 
 ProductShape product_shape(const Winograd& w, int side) {
   const int64_t rows = winograd_tiles(w, side);
-  ProductShape shape{1, rows, w.filters,    w.channels,  1,
-                     1, rows, Side::direct, Side::fixed, DType::f32};
+  ProductShape shape{1, rows, w.filters,    w.channels,      1,
+                     1, rows, Side::direct, Side::prepacked, DType::f32};
   shape.left_elements = rows * w.channels;
   shape.transformed = true;
   return shape;
 }
 
-ProductPolicy default_transformed(const ProductShape& shape, bool halves, const Device& device) {
+ProductPolicy default_transformed(const ProductShape& shape, bool strassen, const Device& device) {
   ProductPolicy policy;
   policy.lanes = dot_of(shape.dtype, device)->lanes(device.vector_bytes);
-  if (halves) {
+  if (strassen) {
     while (shape.columns % policy.lanes != 0) policy.lanes /= 2;
     choose_tile(policy, shape, device);
   } else {
@@ -193,8 +194,8 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   const bool once = shape.rows <= policy.rows;
   const bool far =
       shape.outer * shape.depth * shape.columns * bytes > machine::second_level_bytes(device);
-  if (once && shape.right == Side::fixed) policy.depth = shape.depth;
-  const bool shared = shape.right == Side::fixed && !machine::fetches_columns(device);
+  if (once && shape.right == Side::prepacked) policy.depth = shape.depth;
+  const bool shared = shape.right == Side::prepacked && !machine::fetches_columns(device);
   policy.prefetch = policy.columns_first && (once ? far && policy.columns > width : shared);
   return policy;
 }

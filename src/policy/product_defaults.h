@@ -9,9 +9,9 @@ namespace aoe {
 
 // How the sides of a contraction are found in memory.
 enum class Side : uint8_t {
-  fixed,   // known beforehand: laid out once, for the tiles
-  direct,  // as it lies
-  packed,  // copied block by block (right sides only)
+  prepacked,  // constant: packed once, for the tiles
+  direct,     // as it lies
+  packed,     // copied block by block (right sides only)
 };
 
 struct ProductShape {
@@ -22,16 +22,17 @@ struct ProductShape {
   Side left, right;
   DType dtype;
   int64_t left_elements = 0;  // that one outer point reads
-  bool transformed = false;   // columns in blocks of a tile's width, all of the depth
+  // Inside Winograd's or Strassen's algorithm: blocks are one tile wide and as deep as the product.
+  bool transformed = false;
 };
 
 ProductShape product_shape(const Workload& workload, const Stage& stage, const Contraction& c);
 
 // The products of Winograd's algorithm: of one position in a tile, for all tiles.
 ProductShape product_shape(const Winograd& w, int side);
-// Of the policy for these, and for those of Strassen's algorithm, `halves`, the tile and the
-// prefetch count: blocks of columns are as wide as it.
-ProductPolicy default_transformed(const ProductShape& shape, bool halves, const Device& device);
+// For these, and with `strassen` for the products of Strassen's algorithm. Only tile and prefetch
+// are choices; the blocks follow from the tile.
+ProductPolicy default_transformed(const ProductShape& shape, bool strassen, const Device& device);
 
 ProductPolicy default_product(const ProductShape& shape, const Device& device);
 

@@ -18,7 +18,7 @@ ProductSharing pieces_of(const ProductShape& shape, const ProductPolicy& policy,
   const ProductSharing by_rows{policy.columns, std::min<int64_t>(row_tiles, threads)};
   if (threads == 1 || policy.share == Share::blocks) return as_decided;
   if (policy.share == Share::rows) return by_rows;
-  // Whole matrices are enough of their own.
+  // There are enough whole matrices to share.
   if (policy.share == Share::automatic && shape.outer >= 4 * threads) return as_decided;
   const int64_t blocks = ceil_div(shape.columns, policy.columns);
   const double blocks_used = used(shape.outer * blocks, threads);

@@ -2,12 +2,21 @@
 
 #include <algorithm>
 
+#include "loop/lower.h"
 #include "policy/contraction.h"
-#include "policy/fusion.h"
 #include "policy/loop_defaults.h"
-#include "policy/lower.h"
+#include "policy/stage_groups.h"
 #include "policy/strassen.h"
 #include "policy/streaming.h"
+
+// From a workload to its schedule, in the order of schedule_of: strips (policy/strips.cpp),
+// inlining of elementwise stages and grouping of the rest (policy/stage_groups.cpp), recognition of
+// products (policy/contraction.cpp), Winograd and Strassen where the structure says so, and
+// lowering of all other groups to loop nests (loop/lower.cpp). default_structure and default_policy
+// then decide what the structure and the items leave open; default_schedule is both.
+//
+// Invariant: the schedule's workload computes the same as the given one; `applicable` is numbered
+// by the stages of the given workload, everything else by those of the schedule's.
 
 namespace aoe {
 namespace {
@@ -35,40 +44,40 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
   for (Strips& one : strips) {
     bool twice = false;
     for (size_t s = one.first; s <= one.last && s < count; ++s) twice = twice || by_strips[s];
-    auto split = twice ? std::nullopt : in_strips(workload, one);
+    auto split = twice ? std::nullopt : split_into_strips(workload, one);
     if (split) workload = std::move(*split);
     else one = {.first = 1, .last = 0};  // of no stage
     for (size_t s = one.first; s <= one.last; ++s) by_strips[s] = true;
   }
-  schedule.fates.assign(count, {.inlined = true});
+  schedule.applicable.assign(count, {.inlined = true});
 
   std::vector<bool> may_inline;
   for (size_t s = 0; s < count; ++s) {
     may_inline.push_back(structure.of(s).place == Place::anywhere);
   }
-  std::vector<size_t> left;  // for each stage that is left: which of the given ones it is
-  const Workload fewer = inlined(workload, may_inline, left);
+  std::vector<size_t> original_stage;  // of each remaining stage: its index in the given workload
+  const Workload fewer = inline_stages(workload, may_inline, original_stage);
   std::vector<bool> may_contract;
   std::vector<bool> transforms;
-  for (size_t i = 0; i < left.size(); ++i) {
-    const StagePolicy decided = structure.of(left[i]);
-    Schedule::Fate& fate = schedule.fates[left[i]];
-    fate.inlined = false;
+  for (size_t i = 0; i < original_stage.size(); ++i) {
+    const StagePolicy decided = structure.of(original_stage[i]);
+    Schedule::Transforms& can = schedule.applicable[original_stage[i]];
+    can.inlined = false;
     // Tiles of results would not end where strips do.
-    if (!by_strips[left[i]]) fate.winograd = winograd_of(fewer, fewer.stages[i]);
+    if (!by_strips[original_stage[i]]) can.winograd = winograd_of(fewer, fewer.stages[i]);
     may_contract.push_back(decided.product);
-    transforms.push_back(decided.winograd != 0 && decided.product && fate.winograd);
+    transforms.push_back(decided.winograd != 0 && decided.product && can.winograd);
   }
   Prepared ready = prepared(fewer, may_contract, transforms);
   schedule.workload = std::move(ready.workload);
   std::vector<bool> alone = ready.contracts;
   std::vector<size_t> given_of;
   for (size_t s = 0; s < alone.size(); ++s) {
-    const size_t given = left[ready.origins[s]];
+    const size_t given = original_stage[ready.origins[s]];
     // What only lays out weights is done before any strip.
-    given_of.push_back(ready.fixed[s] ? count : given);
-    if (ready.contracts[s]) schedule.fates[given].product = true;
-    if (structure.of(given).place == Place::root || ready.fixed[s]) alone[s] = true;
+    given_of.push_back(ready.constant[s] ? count : given);
+    if (ready.contracts[s]) schedule.applicable[given].product = true;
+    if (structure.of(given).place == Place::root || ready.constant[s]) alone[s] = true;
   }
 
   const std::vector<int> loops =
@@ -79,16 +88,17 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
   };
   for (const Group& group : groups_of(schedule.workload, alone, loops, schedule.strip_loops)) {
     const size_t first = group.stages[0];
-    const size_t given = left[ready.origins[first]];
-    if (ready.fixed[first]) {
-      schedule.fixed.push_back(first);
+    const size_t given = original_stage[ready.origins[first]];
+    if (ready.constant[first]) {
+      schedule.constant.push_back(first);
       continue;
     }
     if (ready.contracts[first]) {
       const Stage& stage = schedule.workload.stages[first];
       if (transforms[ready.origins[first]]) {
         const int side = structure.of(given).winograd;
-        add(first, ProductItem{first, product_shape(*schedule.fates[given].winograd, side), side});
+        add(first,
+            ProductItem{first, product_shape(*schedule.applicable[given].winograd, side), side});
         continue;
       }
       const Contraction c = *contraction_of(stage);
@@ -99,18 +109,19 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
         shape.line = std::min(shape.line, shape.outer * shape.rows / std::max(points, shape.outer));
       }
       const bool may = loops[first] < 0 && may_run_by_strassen(schedule.workload, stage, c, shape);
-      schedule.fates[given].strassen_columns = may ? shape.columns : 0;
+      schedule.applicable[given].strassen_columns = may ? shape.columns : 0;
       const bool halves = may && structure.of(given).strassen;
       add(first, ProductItem{first, halves ? strassen_shape(shape) : shape, 0, halves});
       continue;
     }
     for (const size_t s : group.stages) {
-      if (group.stages.size() > 1) schedule.fates[left[ready.origins[s]]].shared = true;
+      if (group.stages.size() > 1)
+        schedule.applicable[original_stage[ready.origins[s]]].shared = true;
     }
     for (Nest& nest : lower(schedule.workload, group, structure.of(given).copied)) {
       if (is_empty(nest)) continue;
-      if (group.stages.size() == 1) schedule.fates[given].window_bytes = window_bytes(nest);
-      if (group.outer == 0 && nest.row_bytes() > 0) schedule.fates[given].windowed = true;
+      if (group.stages.size() == 1) schedule.applicable[given].window_bytes = window_bytes(nest);
+      if (group.outer == 0 && nest.row_bytes() > 0) schedule.applicable[given].windowed = true;
       add(first, std::move(nest));
     }
   }
@@ -128,11 +139,11 @@ Policy default_policy(const Schedule& schedule, const Structure& structure, cons
       policy.items.emplace_back(choose_loops(*nest, device, !in_strip));
     } else {
       const auto& product = std::get<ProductItem>(schedule.items[i]);
-      ProductPolicy own = product.shape.transformed
-                              ? default_transformed(product.shape, product.strassen, device)
-                              : default_product(product.shape, device);
-      own.streaming = own.streaming && !in_strip;
-      policy.items.emplace_back(std::move(own));
+      ProductPolicy chosen = product.shape.transformed
+                                 ? default_transformed(product.shape, product.strassen, device)
+                                 : default_product(product.shape, device);
+      chosen.streaming = chosen.streaming && !in_strip;
+      policy.items.emplace_back(std::move(chosen));
     }
   }
   return policy;
@@ -144,15 +155,15 @@ Structure default_structure(const Schedule& plain, const Device& device) {
   // if there are enough.
   constexpr int kFew = 4;
   constexpr int kEnough = 32;
-  for (size_t s = 0; s < plain.fates.size(); ++s) {
-    const Schedule::Fate& fate = plain.fates[s];
-    StagePolicy own;
-    if (fate.winograd) own.winograd = default_winograd(*fate.winograd, device);
-    own.copied = device.vector_registers < kEnough || fate.window_bytes == 0 ||
-                 fate.window_bytes > int64_t{kFew} * device.vector_bytes;
-    if (own == StagePolicy{}) continue;
-    structure.stages.resize(plain.fates.size());
-    structure.stages[s] = own;
+  for (size_t s = 0; s < plain.applicable.size(); ++s) {
+    const Schedule::Transforms& can = plain.applicable[s];
+    StagePolicy by_default;
+    if (can.winograd) by_default.winograd = default_winograd(*can.winograd, device);
+    by_default.copied = device.vector_registers < kEnough || can.window_bytes == 0 ||
+                        can.window_bytes > int64_t{kFew} * device.vector_bytes;
+    if (by_default == StagePolicy{}) continue;
+    structure.stages.resize(plain.applicable.size());
+    structure.stages[s] = by_default;
   }
   return structure;
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "policy/nest.h"
+#include "loop/nest.h"
 #include "policy/product_defaults.h"
 #include "policy/strips.h"
 #include "policy/winograd.h"
@@ -27,14 +27,14 @@ using Item = std::variant<Nest, ProductItem>;
 struct Schedule {
   Workload workload;
   std::vector<Item> items;
-  std::vector<size_t> fixed;  // stages of the workload that only lay out weights: no items
+  std::vector<size_t> constant;  // stages of the workload that only lay out weights: no items
   // Loops over strips as the structure lists them, without axes if not possible, and for each item
   // the loop that computes it, or -1.
   std::vector<StripLoop> strip_loops;
   std::vector<int> loop_of;
 
   // What became of each stage of the workload as it was given.
-  struct Fate {
+  struct Transforms {
     bool inlined = false;
     bool shared = false;  // its rows, with another stage
     bool product = false;
@@ -43,7 +43,7 @@ struct Schedule {
     bool windowed = false;             // it has windows with steps, which are copied first
     int64_t window_bytes = 0;  // of a line of results whose windows are copied first; 0: are not
   };
-  std::vector<Fate> fates;
+  std::vector<Transforms> applicable;
 };
 
 Schedule schedule_of(const Workload& workload, const Structure& structure);

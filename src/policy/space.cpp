@@ -12,15 +12,38 @@
 #include "policy/streaming.h"
 #include "policy/validate.h"
 
+// The space of policies of one workload, as a chain of decisions:
+//
+//   threads
+//   for each stage:    place, product, copied, winograd, strassen       structural
+//   for each item:     of a nest: for each loop vector axis, lanes, unroll, block axis, block,
+//                      stream; then outer axes
+//                      of a product: lanes, tile vectors, tile rows, block depth, block columns,
+//                      columns first, prefetch, stream, share, packing
+//
+// The structure comes first, because it says what items there are. Within an item a decision comes
+// after those that bound it: tile rows after tile vectors, which leave it the registers.
+//
+// In reading order: the options of single decisions (block_sizes, lane_options); Space::Chain,
+// which goes through the decisions once and asks a chooser at each; the methods of Space, all of
+// which are one pass of a Chain with another chooser: at random (sample), as the policy has it but
+// for one decision (with), as the policy has it (decisions, adapted, crossover).
+//
+// Invariants: the options of a decision depend on those before it alone, never on those after it,
+// so that a prefix of choices can be replayed. Every option leads to a valid policy (validate.h).
+// What has a single option is no decision and takes no number.
+
 namespace aoe {
 namespace {
 
-// The structures of one workload that are kept at a time.
+// Making a schedule takes about a millisecond. Searches go back and forth between a few structures.
 constexpr size_t kKeptSchedules = 64;
 
-// What the decisions about an item that has next to no work still count for.
+// `mutate` picks decisions by their item's share of the work. Items of next to no work keep this
+// share, so that each is tried now and then.
 constexpr double kLeastWeight = 0.05;
 
+// Multiply-adds of a product, points of loops: both are what the item's innermost code runs for.
 double points_of(const Item& item) {
   if (const auto* product = std::get_if<ProductItem>(&item)) {
     const ProductShape& s = product->shape;
@@ -34,9 +57,10 @@ double points_of(const Item& item) {
   return points;
 }
 
-// Sizes of blocks worth trying: all, its halves, and what the policies at hand have.
+// Sizes of blocks worth trying: all, its halves, and `more`: the sizes of the policy at hand and of
+// the default. Halves, because a cache is missed or not: finer steps are not worth a trial each.
 std::vector<int64_t> block_sizes(int64_t all, int64_t unit, std::initializer_list<int64_t> more) {
-  constexpr int64_t kSmallest = 8;
+  constexpr int64_t kSmallest = 8;  // smaller blocks are dominated by the call of a tile
   std::set<int64_t> sizes{all};
   for (int64_t size = all / 2; size >= std::max(unit, kSmallest); size /= 2) {
     sizes.insert(size / unit * unit);
@@ -47,7 +71,7 @@ std::vector<int64_t> block_sizes(int64_t all, int64_t unit, std::initializer_lis
   return {sizes.begin(), sizes.end()};
 }
 
-// The numbers from `first` to `last` for which something holds.
+// The numbers from `first` to `last` that fulfil a condition.
 template <typename Fn>
 std::vector<int> numbers_where(int first, int64_t last, const Fn& holds) {
   std::vector<int> numbers;
@@ -57,12 +81,14 @@ std::vector<int> numbers_where(int first, int64_t last, const Fn& holds) {
   return numbers;
 }
 
-// Whole vectors, or halves of them.
+// Whole vectors, or half ones, which leave smaller remainders and fit cores whose units are half as
+// wide as their registers.
 std::vector<int> lane_options(int most) {
   return most > 2 ? std::vector{most / 2, most} : std::vector{most};
 }
 
-// Policies that differ in one decision, each once. If in a structural one, by their structures.
+// Policies that differ from this one in one decision, without repetitions. With `structural`, one
+// for each structure: the decisions about its items are then the default's.
 std::vector<Policy> others(const Space& space, const Policy& policy, bool structural) {
   std::vector<Policy> found;
   const std::vector<Decision> chain = space.decisions(policy);
@@ -81,8 +107,8 @@ std::vector<Policy> others(const Space& space, const Policy& policy, bool struct
   return found;
 }
 
-// The decisions about a nest of one workload, for the like nest of another: axes count from the
-// last one, since vectors lie along that.
+// Adapts the decisions about a nest to the corresponding nest of another workload. Axes are matched
+// from the last one, along which vectors usually go: merging may have left more or fewer in front.
 bool fit(NestPolicy& policy, const Nest& there, const Nest& here) {
   if (there.loops.size() != here.loops.size()) return false;
   for (size_t i = 0; i < here.loops.size(); ++i) {
@@ -95,18 +121,21 @@ bool fit(NestPolicy& policy, const Nest& there, const Nest& here) {
   return true;
 }
 
-// As close as possible to the policy that a walk starts from.
+// The chooser that stays as close as possible to the policy that the chain starts from.
 size_t take_wanted(size_t, size_t, size_t wanted) { return wanted; }
 
 }  // namespace
 
-// One way through the decisions: builds a policy of what the chooser takes.
-class Space::Walk {
+// One pass through the decisions. Builds `policy_` from what the chooser takes, field by field in
+// the order above; `from_` is the policy it starts from, and gives each decision its wanted option.
+class Space::Chain {
  public:
-  Walk(const Space& space, const Policy& from, const Chooser& choose, std::vector<Decision>* seen)
+  Chain(const Space& space, const Policy& from, const Chooser& choose, std::vector<Decision>* seen)
       : space_(space), from_(from), choose_(choose), seen_(seen) {}
 
   Policy go() {
+    // 0 is as many as the caller has; fewer can win where threads share a cache. Powers of two
+    // below that are enough to find out.
     std::vector<int> threads{0};
     for (int count = 1; count < space_.device_.cores; count *= 2) threads.push_back(count);
     policy_.threads = decide("threads", threads, from_.threads);
@@ -114,29 +143,31 @@ class Space::Walk {
     structure();
     structural_ = false;
     const Schedule& schedule = space_.schedule(policy_.structure);
-    const Policy standard = default_policy(schedule, policy_.structure, space_.device_);
+    const Policy by_default = aoe::default_policy(schedule, policy_.structure, space_.device_);
     double all_points = 0;
     for (const Item& item : schedule.items) all_points += points_of(item);
-    // Items of another structure are other items: the default is where these start from.
+    // Another structure has other items, about which `from_` says nothing: they start from the
+    // default.
     const bool same = policy_.structure == from_.structure;
     for (size_t i = 0; i < schedule.items.size(); ++i) {
       place_ = fmt::format("item {}: ", i + 1);
       weight_ = std::max(kLeastWeight, points_of(schedule.items[i]) / all_points);
-      const ItemPolicy& from = same ? from_.items[i] : standard.items[i];
+      const ItemPolicy& from = same ? from_.items[i] : by_default.items[i];
       if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
         policy_.items.emplace_back(
-            loops(*nest, std::get<NestPolicy>(from), std::get<NestPolicy>(standard.items[i])));
+            loops(*nest, std::get<NestPolicy>(from), std::get<NestPolicy>(by_default.items[i])));
       } else {
         policy_.items.emplace_back(product(schedule, std::get<ProductItem>(schedule.items[i]),
                                            std::get<ProductPolicy>(from),
-                                           std::get<ProductPolicy>(standard.items[i])));
+                                           std::get<ProductPolicy>(by_default.items[i])));
       }
     }
     return std::move(policy_);
   }
 
  private:
-  // One of the options; `wanted` or the nearest to it is what the policy at hand has.
+  // Takes one of the options. The one nearest to `wanted` is offered as the policy's: after an
+  // earlier decision has changed, the old value may be no option any more.
   template <typename T, typename Text>
   T decide(std::string_view name, const std::vector<T>& options, T wanted, const Text& text) {
     if (options.size() == 1) return options[0];
@@ -164,46 +195,50 @@ class Space::Walk {
                   [](int option) { return std::string(option != 0 ? "yes" : "no"); }) != 0;
   }
 
+  // Strips are kept as the policy at hand has them: they come from a policy's text, and no decision
+  // adds or changes them.
   void structure() {
-    const size_t count = space_.fates_.size();
+    const size_t count = space_.applicable_.size();
     policy_.structure.stages.resize(count);
     policy_.structure.strips = from_.structure.strips;
     for (size_t s = 0; s < count; ++s) {
-      const Schedule::Fate& fate = space_.fates_[s];
+      const Schedule::Transforms& can = space_.applicable_[s];
       const StagePolicy from = from_.structure.of(s);
       StagePolicy& stage = policy_.structure.stages[s];
       place_ = fmt::format("stage {}: ", s);
       std::vector<Place> places{Place::anywhere};
-      if (fate.inlined) places.push_back(Place::rows);
-      if (fate.inlined || fate.shared) places.push_back(Place::root);
+      if (can.inlined) places.push_back(Place::rows);
+      if (can.inlined || can.shared) places.push_back(Place::root);
       stage.place = decide("place", places, from.place, [](Place place) -> std::string {
         return place == Place::root ? "root" : place == Place::rows ? "rows" : "anywhere";
       });
-      if (fate.product && !fate.inlined) stage.product = decide("product", from.product);
-      if (fate.window_bytes > 0) stage.copied = decide("copied", from.copied);
-      if (fate.winograd && stage.product &&
-          fate.winograd->filters % (space_.device_.vector_bytes / 4) == 0) {
+      if (can.product && !can.inlined) stage.product = decide("product", from.product);
+      if (can.window_bytes > 0) stage.copied = decide("copied", from.copied);
+      if (can.winograd && stage.product &&
+          can.winograd->filters % (space_.device_.vector_bytes / 4) == 0) {
         std::vector<int> sides{0};
         sides.insert(sides.end(), kWinogradTiles.begin(), kWinogradTiles.end());
         stage.winograd = decide("winograd", sides, from.winograd);
       }
-      if (fate.strassen_columns > 0 && stage.product && stage.winograd == 0 &&
-          fate.strassen_columns % (2 * space_.device_.vector_bytes / 4) == 0) {
+      if (can.strassen_columns > 0 && stage.product && stage.winograd == 0 &&
+          can.strassen_columns % (2 * space_.device_.vector_bytes / 4) == 0) {
         stage.strassen = decide("strassen", from.strassen);
       }
     }
-    // Where stages can no longer be computed by strips, they are not.
+    // Another place for a stage may have taken away the axes of strips: all are dropped then,
+    // because the structure lists them together.
     const auto& loops = space_.schedule(policy_.structure).strip_loops;
     const auto cannot = [](const StripLoop& loop) { return loop.axes == 0; };
     if (std::any_of(loops.begin(), loops.end(), cannot)) policy_.structure.strips.clear();
   }
 
-  NestPolicy loops(const Nest& nest, const NestPolicy& from, const NestPolicy& standard) {
+  // Loops before the outer axes: axes that a loop uses for vectors or blocks cannot be outer ones.
+  NestPolicy loops(const Nest& nest, const NestPolicy& from, const NestPolicy& by_default) {
     NestPolicy policy;
     const std::string item = place_;
     for (size_t i = 0; i < nest.loops.size(); ++i) {
       if (nest.loops.size() > 1) place_ = fmt::format("{}loop {}: ", item, i + 1);
-      policy.loops.push_back(loop(nest, nest.loops[i], from.loops[i], standard.loops[i]));
+      policy.loops.push_back(loop(nest, nest.loops[i], from.loops[i], by_default.loops[i]));
     }
     place_ = item;
     policy.outer = static_cast<int>(nest.outer.size());
@@ -216,9 +251,10 @@ class Space::Walk {
   }
 
   LoopPolicy loop(const Nest& nest, const Loop& loop, const LoopPolicy& from,
-                  const LoopPolicy& standard) {
+                  const LoopPolicy& by_default) {
     const size_t outer = nest.outer.size();
-    // An axis for which something holds, or none.
+    // One of the axes that fulfil a condition, or none (-1). The ranged axis gets its bounds from
+    // the caller, which may be any: it is neither vectorized nor blocked.
     const auto decide_axis = [&](std::string_view name, int wanted, const auto& may_be) {
       const auto holds = [&](int axis) {
         return axis < 0 || (axis != nest.ranged_axis && may_be(static_cast<size_t>(axis)));
@@ -233,12 +269,12 @@ class Space::Walk {
     policy.vector_axis = decide_axis("vector axis", from.vector_axis, [&](size_t axis) {
       return most > 1 && may_be_vector_axis(loop, outer, axis);
     });
-    if (policy.vector_axis >= 0) vectors(policy, loop, from, standard, most);
+    if (policy.vector_axis >= 0) vectors(policy, loop, from, by_default, most);
     policy.block_axis = decide_axis("block axis", from.block_axis, [&](size_t axis) {
       return may_be_block_axis(loop, outer, policy.vector_axis, axis);
     });
-    if (policy.block_axis >= 0) block(policy, loop, from, standard);
-    // What goes to a buffer without a value is read at once.
+    if (policy.block_axis >= 0) block(policy, loop, from, by_default);
+    // A buffer without a value is scratch memory that is read right away: it must stay in caches.
     const bool kept = nest.buffers[static_cast<size_t>(loop.stores[0].buffer)].value >= 0;
     if (kept && is_worth_streaming(nest, loop, space_.device_) && may_stream(nest, loop, policy)) {
       policy.streaming = decide("stream", from.streaming);
@@ -247,38 +283,43 @@ class Space::Walk {
   }
 
   void vectors(LoopPolicy& policy, const Loop& loop, const LoopPolicy& from,
-               const LoopPolicy& standard, int most) {
+               const LoopPolicy& by_default, int most) {
     const int64_t extent = loop.extents[static_cast<size_t>(policy.vector_axis)];
     int lanes = most;
     while (lanes > 2 && lanes / 2 >= extent) lanes /= 2;
     policy.lanes = decide("lanes", lane_options(lanes), from.vector_axis < 0 ? lanes : from.lanes);
+    // Powers of two, and what the policies at hand have; the last vector must not be wholly beyond
+    // the extent.
     const std::vector<int> options = numbers_where(1, kMostUnroll, [&](int unroll) {
       const bool regular = unroll <= 2 || unroll == 4 || unroll == 8;
-      return (regular || unroll == from.unroll || unroll == standard.unroll) &&
+      return (regular || unroll == from.unroll || unroll == by_default.unroll) &&
              (unroll == 1 || (unroll - 1) * int64_t{policy.lanes} < extent);
     });
     policy.unroll = decide("unroll", options, from.unroll);
   }
 
   void block(LoopPolicy& policy, const Loop& loop, const LoopPolicy& from,
-             const LoopPolicy& standard) {
+             const LoopPolicy& by_default) {
     const int64_t extent = loop.extents[static_cast<size_t>(policy.block_axis)];
     const int64_t most = std::min<int64_t>(extent, kMostBlock);
+    // As many as there are lanes makes a square that is transposed in registers (loop_emitter.cpp).
     const std::vector<int> options = numbers_where(2, most, [&](int block) {
       const bool regular = block <= 4 || block == 6 || block == 8 || block == policy.lanes;
       LoopPolicy tried = policy;
       tried.block = block;
-      return (regular || block == from.block || block == standard.block) &&
+      return (regular || block == from.block || block == by_default.block) &&
              is_small_enough(loop, tried);
     });
-    // What turns squares goes on to do so with other vectors.
+    // A policy that transposes squares keeps doing so when the number of lanes changes.
     const bool square = from.block_axis >= 0 && from.block == from.lanes;
     if (options.empty()) policy.block_axis = -1;
     else policy.block = decide("block", options, square ? policy.lanes : from.block);
   }
 
+  // The register tile (mr = rows, nr = vectors x lanes) first, then the blocks around it (kc =
+  // depth, nc = columns), which are multiples of the tile.
   ProductPolicy product(const Schedule& schedule, const ProductItem& item,
-                        const ProductPolicy& from, const ProductPolicy& standard) {
+                        const ProductPolicy& from, const ProductPolicy& by_default) {
     const ProductShape& shape = item.shape;
     ProductPolicy policy;
     policy.lanes = decide("lanes", lane_options(most_lanes(shape, space_.device_)), from.lanes);
@@ -293,6 +334,8 @@ class Space::Walk {
       return tile_fits(rows, policy.vectors, space_.device_);
     });
     policy.rows = decide("tile rows", rows, from.rows);
+    // Winograd and Strassen run on a transformed copy that holds all of the depth and one tile of
+    // columns at a time. What is left to decide is how many rows of it.
     if (shape.transformed) {
       policy.depth = shape.depth;
       policy.columns = int64_t{policy.vectors} * policy.lanes;
@@ -301,12 +344,12 @@ class Space::Walk {
       strip(policy, schedule, item, from);
       return policy;
     }
-    policy.depth = decide("block depth",
-                          block_sizes(shape.depth, shape.depth_step, {from.depth, standard.depth}),
-                          from.depth);
+    policy.depth = decide(
+        "block depth", block_sizes(shape.depth, shape.depth_step, {from.depth, by_default.depth}),
+        from.depth);
     policy.columns = decide(
         "block columns",
-        block_sizes(shape.columns, column_unit(shape, policy), {from.columns, standard.columns}),
+        block_sizes(shape.columns, column_unit(shape, policy), {from.columns, by_default.columns}),
         from.columns);
     policy.columns_first = decide("columns first", from.columns_first);
     if (shape.right != Side::packed) policy.prefetch = decide("prefetch", from.prefetch);
@@ -323,8 +366,8 @@ class Space::Walk {
     return policy;
   }
 
-  // Rows that the algorithms with strips of their own work on at once: the default, or about half
-  // or twice of it.
+  // Rows that Winograd's and Strassen's algorithms transform at once: the default (0), half or
+  // twice of it, or what the policy at hand has.
   void strip(ProductPolicy& policy, const Schedule& schedule, const ProductItem& item,
              const ProductPolicy& from) {
     int64_t most = item.shape.rows;
@@ -351,7 +394,7 @@ class Space::Walk {
     place_ += "packing: ";
     policy.packing = loops(*nest, from.packing.loops.empty() ? usual : from.packing, usual);
     place_ = place;
-    // The default goes without saying.
+    // An empty policy means the default: equal policies then compare equal, and have one text.
     if (policy.packing == usual) policy.packing = {};
   }
 
@@ -369,35 +412,36 @@ class Space::Walk {
 Space::Space(std::shared_ptr<const Workload> workload, const Device& device)
     : workload_(std::move(workload)), device_(device) {
   const Schedule& plain = schedule({});
-  fates_ = plain.fates;
+  applicable_ = plain.applicable;
   Structure structure = default_structure(plain, device_);
   structure.stages.resize(workload_->stages.size());
-  standard_ = default_policy(schedule(structure), structure, device_);
+  default_ = aoe::default_policy(schedule(structure), structure, device_);
 }
 
 const Schedule& Space::schedule(const Structure& structure) const {
   for (const auto& [known, schedule] : schedules_) {
     if (known == structure) return *schedule;
   }
+  // The first is the one without structure. The second is the oldest of the others.
   if (schedules_.size() >= kKeptSchedules) schedules_.erase(schedules_.begin() + 1);
   schedules_.emplace_back(structure,
                           std::make_unique<Schedule>(schedule_of(*workload_, structure)));
   return *schedules_.back().second;
 }
 
-Policy Space::walk(const Policy& from, const Chooser& choose, std::vector<Decision>* seen) const {
-  return Walk(*this, from, choose, seen).go();
+Policy Space::chain(const Policy& from, const Chooser& choose, std::vector<Decision>* seen) const {
+  return Chain(*this, from, choose, seen).go();
 }
 
 Policy Space::sample(Random& random) const {
-  return chosen(standard_, [&](size_t, size_t count, size_t) {
+  return chosen(default_, [&](size_t, size_t count, size_t) {
     return std::uniform_int_distribution<size_t>(0, count - 1)(random);
   });
 }
 
 std::vector<Decision> Space::decisions(const Policy& policy) const {
   std::vector<Decision> seen;
-  walk(policy, take_wanted, &seen);
+  chain(policy, take_wanted, &seen);
   return seen;
 }
 
@@ -407,7 +451,7 @@ Policy Space::with(const Policy& policy, size_t decision, size_t option) const {
   });
 }
 
-std::vector<Policy> Space::other_structures() const { return others(*this, standard_, true); }
+std::vector<Policy> Space::other_structures() const { return others(*this, default_, true); }
 
 std::vector<Policy> Space::neighbours(const Policy& policy) const {
   return others(*this, policy, false);
@@ -432,7 +476,8 @@ Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const 
   if (coin()) child.threads = b.threads;
   for (size_t i = 0; i < child.items.size(); ++i) {
     if (auto* nest = std::get_if<NestPolicy>(&child.items[i])) {
-      // A loop's decisions hang together; loops are taken whole, with the outer axes of the first.
+      // A loop's decisions depend on each other, so loops are taken over whole. Outer axes are
+      // those of the first loop, and come with it.
       const auto& other = std::get<NestPolicy>(b.items[i]);
       for (size_t k = 0; k < nest->loops.size(); ++k) {
         if (!coin()) continue;
@@ -450,7 +495,7 @@ Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const 
     mix(&P::lanes, &P::vectors, &P::rows, &P::depth, &P::columns, &P::columns_first, &P::prefetch,
         &P::streaming, &P::share, &P::strip, &P::packing);
   }
-  // What the parents' parts do not allow together becomes the nearest that is allowed.
+  // Fields of both parents may not be valid together. The pass takes the nearest that is.
   return chosen(child, take_wanted);
 }
 
@@ -468,7 +513,7 @@ std::optional<Policy> Space::adapted(const Policy& policy, const Workload& of) c
         return std::nullopt;
       }
     } else {
-      // What is whole there is whole here.
+      // A block that covers the whole extent there covers the whole extent here.
       auto& product = std::get<ProductPolicy>(from.items[i]);
       const ProductShape& whole = std::get<ProductItem>(there.items[i]).shape;
       const ProductShape& shape = std::get<ProductItem>(here.items[i]).shape;
@@ -481,13 +526,13 @@ std::optional<Policy> Space::adapted(const Policy& policy, const Workload& of) c
 }
 
 bool Space::has_products() const {
-  return std::any_of(fates_.begin(), fates_.end(),
-                     [](const Schedule::Fate& fate) { return fate.product; });
+  return std::any_of(applicable_.begin(), applicable_.end(),
+                     [](const Schedule::Transforms& can) { return can.product; });
 }
 
 double Space::size() const {
   double size = 1;
-  for (const Decision& decision : decisions(standard_)) {
+  for (const Decision& decision : decisions(default_)) {
     size *= static_cast<double>(decision.options.size());
   }
   return size;

@@ -30,7 +30,7 @@ class Space {
  public:
   Space(std::shared_ptr<const Workload> workload, const Device& device);
 
-  const Policy& standard() const { return standard_; }  // the default policy
+  const Policy& default_policy() const { return default_; }
   Policy sample(Random& random) const;
   // The defaults of structures that differ from the default one's in one decision.
   std::vector<Policy> other_structures() const;
@@ -45,7 +45,7 @@ class Space {
   using Chooser = std::function<size_t(size_t decision, size_t count, size_t wanted)>;
   // The policy that a chooser makes, decision by decision, starting from another one.
   Policy chosen(const Policy& from, const Chooser& choose) const {
-    return walk(from, choose, nullptr);
+    return chain(from, choose, nullptr);
   }
 
   // Every policy that differs in one decision (and what must follow from it).
@@ -71,14 +71,15 @@ class Space {
   bool has_products() const;
 
  private:
-  class Walk;
+  class Chain;
 
-  Policy walk(const Policy& from, const Chooser& choose, std::vector<Decision>* seen) const;
+  Policy chain(const Policy& from, const Chooser& choose, std::vector<Decision>* seen) const;
 
   std::shared_ptr<const Workload> workload_;
   Device device_;
-  std::vector<Schedule::Fate> fates_;  // by the default structure: what a stage can be kept from
-  Policy standard_;
+  std::vector<Schedule::Transforms>
+      applicable_;  // by the default structure: what a stage can be kept from
+  Policy default_;
   // Schedules by their structure; there are few, and making one costs a millisecond.
   mutable std::vector<std::pair<Structure, std::unique_ptr<Schedule>>> schedules_;
 };

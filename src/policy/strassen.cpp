@@ -1,7 +1,7 @@
 #include "policy/strassen.h"
 
+#include "loop/lower.h"
 #include "policy/loop_defaults.h"
-#include "policy/lower.h"
 #include "policy/schedule.h"
 
 namespace aoe {
@@ -18,7 +18,8 @@ Nest finished(Nest nest, Loop loop, const Device& device) {
 
 bool may_run_by_strassen(const Workload& workload, const Stage& stage, const Contraction& c,
                          const ProductShape& shape) {
-  if (shape.outer != 1 || shape.left != Side::direct || shape.right != Side::fixed) return false;
+  if (shape.outer != 1 || shape.left != Side::direct || shape.right != Side::prepacked)
+    return false;
   if (shape.rows < 2 || shape.columns % 2 != 0 || shape.depth % 2 != 0) return false;
   if (shape.dtype != DType::f32 || c.left.dtype() != DType::f32) return false;
   const auto left = matrix_load(workload, stage, c, c.left);

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "device/device.h"
-#include "policy/nest.h"
+#include "loop/nest.h"
 
 namespace aoe {
 
 // Stores past the caches are whole vectors, aligned if their buffers are.
 
-// Whether those of the loop as it stands would be.
+// Whether those of the loop as it is would be.
 bool stores_whole_vectors(const Nest& nest, const Loop& loop, const LoopPolicy& policy);
 // Whether they are, or can be made so.
 bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy);
@@ -17,8 +17,8 @@ bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy);
 bool is_worth_streaming(const Nest& nest, const Loop& loop, const Device& device);
 
 // Rows of results that are turned in registers rarely begin at aligned places, but a block of them
-// does, and lies in one piece. The nest's only loop becomes two: one gathers a block in a thread's
-// own row, the other writes it.
+// does, and lies in one piece. The nest's only loop becomes two: one gathers a block in a
+// private row of the thread, the other writes it.
 Nest gather_turned(Nest nest);
 
 }  // namespace aoe

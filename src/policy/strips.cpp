@@ -1,20 +1,36 @@
 #include "policy/strips.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <map>
 #include <set>
 
 #include "expr/affine.h"
 #include "expr/rewrite.h"
 #include "policy/contraction.h"
-#include "policy/fusion.h"
+#include "policy/stage_groups.h"
 
-// To read: note_loads (the range of rows that each stage makes), rewrite_stage, stages_by_strip.
+// Computes several stages strip by strip. In reading order:
+//   note_loads        from the last stage to the first: the range of rows that each has to compute
+//   rewrite_stage     splits the strip axis into (strip, row in strip)
+//   stages_by_strip   after other rewrites: which stages of a schedule run inside the strip loop
+//
+// Ranges follow interval arithmetic. A 3 x 3 convolution behind one with stride 2, strips of 4 rows
+// of the last stage:
+//
+//   stage 1    rows 4 s     .. 4 s + 3      Range{stride 4, low  0, count 4}
+//   stage 0    rows 4 s - 1 .. 4 s + 4      Range{stride 4, low -1, count 6}, with a halo of 1
+//   its input  rows 8 s - 3 .. 8 s + 9      stride 8, low -3, count 13
+//
+// Rows that lie beyond the tensor are computed as well, so that all strips have the same extent;
+// they are replaced by the padding that their readers want.
+//
+// Invariant: all strips of a stage have one extent and are evenly spaced. Values between stages
+// have a dimension more than before, which counts strips; halos are stored twice.
 namespace aoe {
 namespace {
 
-// What a stage makes for a strip: positions stride * strip + low + 0 ... count - 1 of its axis.
+// The positions that a stage computes for a strip: stride * strip + low + (0 .. count - 1).
 struct Range {
   int64_t stride = 0, low = 0, count = 0;
 
@@ -36,7 +52,7 @@ class StripRewrite {
     if (is_used_elsewhere()) return std::nullopt;
     ranges_.resize(from_.stages.size());
     ranges_[strips_.last] = {strips_.rows, 0, strips_.rows};
-    // Those after a stage say what it has to make.
+    // Backwards, because the readers of a stage determine its range.
     for (size_t s = strips_.last + 1; s-- > strips_.first;) {
       if (ranges_[s].count == 0 || !note_loads(s)) return std::nullopt;
     }
@@ -59,8 +75,10 @@ class StripRewrite {
     return used;
   }
 
-  // What a load reads of the dimension along which strips go, by a stage that makes a range of it.
-  std::optional<Range> read_range(const Stage& stage, const Range& own, const Expr& load) const {
+  // The range that a load reads of the strip dimension, in a stage that computes the range
+  // `computed`.
+  std::optional<Range> read_range(const Stage& stage, const Range& computed,
+                                  const Expr& load) const {
     const Shape extents = stage.extents();
     const Shape& shape = from_.type_of(load->id).shape;
     if (shape.size() <= at_) return std::nullopt;
@@ -73,20 +91,21 @@ class StripRewrite {
     }
     const auto form = affine_of(load->operands[at_], extents.size());
     if (!form || form->coefficients[at_] < 1) return std::nullopt;
-    // Batches have strips of their own.
+    // Axes before the strip axis, as batches, count strips too: they must not shift positions.
     for (size_t i = 0; i < at_; ++i) {
       if (form->coefficients[i] != 0 && extents[i] != 1) return std::nullopt;
     }
     using Wide = __int128;
     const Wide factor = form->coefficients[at_];
-    const Wide stride = factor * own.stride;
-    Wide low = factor * own.low + form->constant;
-    Wide high = factor * own.high() + form->constant;
+    const Wide stride = factor * computed.stride;
+    Wide low = factor * computed.low + form->constant;
+    Wide high = factor * computed.high() + form->constant;
     for (size_t i = at_ + 1; i < extents.size(); ++i) {
       const Wide reach = Wide{form->coefficients[i]} * (extents[i] - 1);
       (reach < 0 ? low : high) += reach;
     }
-    // Strips that go as far beyond the edge as the axis is long would make little of what is read.
+    // 128 bits, since products of strides may overflow. Strips that reach as far beyond an edge as
+    // the axis is long would compute mostly padding.
     const Wide extent = shape[at_];
     if (low < -extent || stride * (count_ - 1) + high > 2 * extent) return std::nullopt;
     return Range{static_cast<int64_t>(stride), static_cast<int64_t>(low),
@@ -113,9 +132,9 @@ class StripRewrite {
       const Expr& outside = load->operands.back();
       Expr& known = outside_[static_cast<int>(load->id)];
       known = known ? known : outside;
-      // Zeros of both signs are not the same.
+      // Compared bit by bit: 0 and -0 are different paddings.
       fits = fits && outside.is_constant() && known->id == outside->id &&
-             std::memcmp(&known->number, &outside->number, sizeof(outside->number)) == 0;
+             std::bit_cast<uint64_t>(known->number) == std::bit_cast<uint64_t>(outside->number);
     });
     return fits;
   }
@@ -138,7 +157,8 @@ class StripRewrite {
       Expr& expr = stage.results[i];
       expr = moved(expr, axes, s, extents);
       if (s == strips_.last || !leaves) continue;
-      // Who reads beyond the edge without a word of what is there does not use what it makes of it.
+      // A reader without padding does not use what it computes from rows beyond the edge: any value
+      // will do.
       const auto outside = outside_.find(stage.outputs[i]);
       const Expr inside = le(Expr::position(0), position) & lt(position, extent);
       expr = select(inside, expr,
@@ -149,7 +169,8 @@ class StripRewrite {
         split(to_.values[static_cast<size_t>(output)].type.shape);
         continue;
       }
-      // What it was is the same elements seen without strips.
+      // The result keeps its memory: rows of the last stage do not overlap, and the value as it was
+      // becomes a view of the one with strips.
       Workload::Value strips = to_.values[static_cast<size_t>(output)];
       split(strips.type.shape);
       to_.values.push_back(strips);
@@ -158,8 +179,9 @@ class StripRewrite {
     }
   }
 
-  // The stage's expression with its new axes. Of what other stages make by strips, it reads this
-  // strip's; of all else it may now reach beyond the edge, where nobody looks at what it makes.
+  // The stage's expression over its new axes. Loads of values between the stages read this strip's
+  // rows. Other loads may now reach beyond their tensor, for rows that are not used: they get
+  // padding of 0, so that nothing is read there.
   Expr moved(const Expr& expr, const std::vector<Expr>& axes, size_t s,
              const Shape& extents) const {
     return rewrite(expr, [&](const Expr& e) -> Expr {
@@ -208,7 +230,7 @@ class StripRewrite {
 
 }  // namespace
 
-std::optional<Workload> in_strips(const Workload& workload, const Strips& strips) {
+std::optional<Workload> split_into_strips(const Workload& workload, const Strips& strips) {
   if (strips.first >= strips.last || strips.last >= workload.stages.size() || strips.axis < 0 ||
       strips.rows < 1) {
     return std::nullopt;
@@ -236,7 +258,8 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
       if (shared.empty()) shared = leading;
       if (leading == shared) inside.insert(s);
     }
-    // What is not met strip by strip by those inside is made before them.
+    // Stages whose values are read across strips run before the loop. Taking one out may leave
+    // another one's readers outside, so this is repeated until nothing changes.
     const auto is_read_across = [&](size_t maker) {
       const std::vector<int>& outputs = workload.stages[maker].outputs;
       const std::set<int> made(outputs.begin(), outputs.end());
@@ -247,7 +270,8 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
     };
     const auto next = [&] { return std::find_if(inside.begin(), inside.end(), is_read_across); };
     for (auto maker = next(); maker != inside.end(); maker = next()) inside.erase(maker);
-    // Others may read what the last one makes, and nothing before.
+    // Values that live for one strip. Stages behind the loop may read what it leaves, and those
+    // values are then whole; nothing else outside may.
     std::set<int> between;
     for (const size_t s : inside) {
       for (const int output : workload.stages[s].outputs) between.insert(workload.storage(output));

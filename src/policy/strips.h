@@ -22,7 +22,7 @@ namespace aoe {
 
 // Nothing if the stages are not of this form: what is between them is used elsewhere, is not
 // indexed by the strip axis in the same dimension everywhere, or does not move along it evenly.
-std::optional<Workload> in_strips(const Workload& workload, const Strips& strips);
+std::optional<Workload> split_into_strips(const Workload& workload, const Strips& strips);
 
 // A loop over strips: their number, with all axes before the strip axis, and the values that live
 // for one of them.

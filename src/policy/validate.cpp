@@ -141,25 +141,27 @@ Fault algorithm_fault(const Structure& structure, const Workload& workload) {
   std::optional<Schedule> schedule, plain;  // made if some stage names an algorithm
   const auto applies = [&](size_t s, const auto& can) {
     if (!schedule) schedule = schedule_of(workload, copied);
-    if (can(schedule->fates[s])) return true;
+    if (can(schedule->applicable[s])) return true;
     if (!plain) plain = schedule_of(workload, {});
-    return can(plain->fates[s]);
+    return can(plain->applicable[s]);
   };
   for (size_t s = 0; s < structure.stages.size(); ++s) {
     const StagePolicy& stage = structure.stages[s];
-    const auto transforms = [](const Schedule::Fate& fate) { return fate.winograd.has_value(); };
+    const auto transforms = [](const Schedule::Transforms& can) {
+      return can.winograd.has_value();
+    };
     if (stage.winograd != 0 && !applies(s, transforms)) {
       return fmt::format("stage {}: winograd{} is for convolutions of 3 x 3 with channels last", s,
                          stage.winograd);
     }
-    const auto halves = [](const Schedule::Fate& fate) { return fate.strassen_columns > 0; };
+    const auto halves = [](const Schedule::Transforms& can) { return can.strassen_columns > 0; };
     if (stage.strassen && !applies(s, halves)) {
       return fmt::format(
           "stage {}: strassen is for products of f32 with one matrix of weights, of an even depth "
           "and even columns",
           s);
     }
-    const auto is_windowed = [](const Schedule::Fate& fate) { return fate.windowed; };
+    const auto is_windowed = [](const Schedule::Transforms& can) { return can.windowed; };
     if (!stage.copied && !applies(s, is_windowed)) {
       return fmt::format("stage {}: direct is for windows with steps, which would be copied", s);
     }
@@ -193,7 +195,7 @@ int most_tile_rows(const ProductShape& shape) {
 }
 
 int64_t column_unit(const ProductShape& shape, const ProductPolicy& policy) {
-  // A fixed side is laid out in panels as wide as a tile; a block must begin with one.
+  // Prepacked weights are laid out in panels as wide as a tile; a block must begin with one.
   return shape.right == Side::packed ? shape.column_step : int64_t{policy.vectors} * policy.lanes;
 }
 
@@ -204,7 +206,7 @@ bool is_block(int64_t block, int64_t unit, int64_t all) {
 bool may_be_vector_axis(const Loop& loop, size_t outer, size_t axis) {
   if (axis < outer || loop.extents[axis] < 2) return false;
   if (!loop.is_reduced(axis)) return true;
-  return axis + 1 == loop.extents.size() && is_standard(*loop.reducer);
+  return axis + 1 == loop.extents.size() && is_builtin(*loop.reducer);
 }
 
 bool may_be_block_axis(const Loop& loop, size_t outer, int vector_axis, size_t axis) {

@@ -9,15 +9,46 @@
 #include "device/machine_model.h"
 #include "expr/affine.h"
 #include "expr/rewrite.h"
+#include "loop/lower.h"
 #include "policy/contraction.h"
-#include "policy/lower.h"
+#include "policy/schedule.h"
+
+// Winograd's minimal filtering F(m x m, 3 x 3) for m = 2 and 4 (Lavin & Gray 2016), on NHWC:
+//
+//   Y = A^T [ (G g G^T) . (B^T d B) ] A       "." multiplies element by element
+//
+//   g  3 x 3 taps of a filter             G    `weights`  (m+2) x 3
+//   d  (m+2) x (m+2) tile of the image    B^T  `image`    (m+2) x (m+2)
+//   Y  m x m results                      A^T  `results`   m x (m+2)
+//
+// Neighbouring tiles of the image overlap by the filter's halo of two pixels; for m = 2:
+//
+//      0 1 2 3 4 5
+//     +-------+
+//     |   +---|---+      tile t reads pixels m t - padding .. m t - padding + m + 1
+//     |   |   |   |      of each row, and makes results m t .. m t + m - 1
+//     +-------+   |
+//         +-------+
+//
+// Summed over channels, the element-wise product is one matrix product for each of the (m+2)^2
+// positions in a tile: tiles x channels by channels x filters. A result takes (m+2)^2 / m^2
+// multiplications for each channel instead of 9: 4 for m = 2, 2.25 for m = 4.
+//
+// In reading order: the two ways to apply a transform with few operations (`times`, `gathered`);
+// the matrices (WinogradTile); the size of the memory in between (winograd_strip, WinogradMemory);
+// which stages qualify (winograd_of); when it pays (default_winograd); the two transforms as nests
+// (winograd_image, winograd_results). The products are in program/build_winograd.cpp.
+//
+// Invariant: transformed tiles and products lie as [position][row of tiles][tile][channel], with
+// `image_step` or `product_step` elements from position to position. Nests index this memory as if
+// it held all rows of tiles. A call has one strip of them, and shifts the buffer's address back.
 
 namespace aoe {
 namespace {
 
 using Row = std::vector<double>;
 
-// Sums of numbers times expressions, left out where they are zero.
+// A linear combination. Zero terms are dropped, and a factor of 1 or -1 multiplies nothing.
 Expr combination(const Row& factors, const std::vector<Expr>& of) {
   Expr sum;
   for (size_t i = 0; i < of.size(); ++i) {
@@ -30,7 +61,7 @@ Expr combination(const Row& factors, const std::vector<Expr>& of) {
   return sum;
 }
 
-// Where two rows of factors differ in signs only: what is the same in both, and what is not.
+// For rows a and b that differ in signs only: {s, o} with a = s + o and b = s - o.
 std::optional<std::array<Row, 2>> same_and_opposite(const Row& a, const Row& b) {
   std::array<Row, 2> parts{Row(a.size()), Row(a.size())};
   for (size_t i = 0; i < a.size(); ++i) {
@@ -44,8 +75,12 @@ bool has_factors(const Row& row) {
   return std::any_of(row.begin(), row.end(), [](double x) { return x != 0; });
 }
 
-// A matrix times a column of expressions. Rows that differ in signs only share what they can:
-// points come in pairs of opposite ones.
+// A matrix times a column of expressions, for B^T. Rows of opposite points +p and -p differ in
+// signs only: with s and o as above, both are made as s + o and s - o, for the price of one row
+// and one addition. F(4 x 4, 3 x 3), points +-sqrt(1/2):
+//
+//   0  -sqrt(2)  -2   sqrt(1/2)  1  0      s = -2 d2 + d4
+//   0   sqrt(2)  -2  -sqrt(1/2)  1  0      o = -sqrt(2) d1 + sqrt(1/2) d3
 std::vector<Expr> times(const std::vector<double>& matrix, const std::vector<Expr>& column) {
   const size_t n = column.size();
   std::vector<Expr> result(matrix.size() / n);
@@ -65,7 +100,8 @@ std::vector<Expr> times(const std::vector<double>& matrix, const std::vector<Exp
   return result;
 }
 
-// The transpose of times: columns that differ in signs only are added and subtracted first.
+// The same product for A^T, whose columns (not rows) differ in signs only: the inputs of opposite
+// points are added and subtracted first, and each row then takes one of the two.
 std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<Expr>& column) {
   const size_t n = column.size();
   const size_t rows = matrix.size() / n;
@@ -82,16 +118,17 @@ std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<
   };
   std::vector<bool> done(n);
   for (size_t j = 0; j < n; ++j) {
-    const Row own = factors_of(j);
-    const bool everywhere = std::find(own.begin(), own.end(), 0.0) == own.end();
+    const Row column_factors = factors_of(j);
+    const bool everywhere =
+        std::find(column_factors.begin(), column_factors.end(), 0.0) == column_factors.end();
     for (size_t k = j + 1; k < n && everywhere && !done[j]; ++k) {
-      const auto parts = same_and_opposite(own, factors_of(k));
+      const auto parts = same_and_opposite(column_factors, factors_of(k));
       if (!parts) continue;
       add(column[j] + column[k], (*parts)[0]);
       add(column[j] - column[k], (*parts)[1]);
       done[j] = done[k] = true;
     }
-    if (!done[j]) add(column[j], own);
+    if (!done[j]) add(column[j], column_factors);
   }
   std::vector<Expr> result;
   for (size_t i = 0; i < rows; ++i) {
@@ -102,7 +139,8 @@ std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<
   return result;
 }
 
-// A transform along both sides of a tile, given row by row.
+// M T M^T for a tile T, row by row, where `along` multiplies a column by M. Two passes transform
+// columns and transpose; after both the tile is in its first orientation again.
 template <typename Fn>
 std::vector<Expr> both_ways(std::vector<Expr> tile, size_t points, const Fn& along) {
   for (int way = 0; way < 2; ++way) {
@@ -122,23 +160,27 @@ std::vector<Expr> both_ways(std::vector<Expr> tile, size_t points, const Fn& alo
 
 int64_t tiles_along(int64_t extent, int side) { return ceil_div(extent, int64_t{side}); }
 
-// Vectors along the last axis, one at a time: a tile has many of them.
-void decide(Nest& nest, const Device& device) {
-  for (Loop& loop : nest.loops) {
+// Vectors go along channels or filters. No unrolling: the 16 or 36 vectors of one tile fill the
+// registers.
+Nest vectorized(Nest nest, const Device& device) {
+  NestPolicy policy;
+  for (const Loop& loop : nest.loops) {
     int lanes = device.vector_bytes / 4;
     while (lanes / 2 >= loop.extents.back() && lanes > 1) lanes /= 2;
-    // What is left of a border may have no axis but the outer ones, which calls range over.
+    LoopPolicy& decision = policy.loops.emplace_back();
+    // A border of one pixel may have lost all axes but the outer ones, which calls range over.
     if (lanes == 1 || loop.extents.size() <= nest.outer.size()) continue;
-    loop.policy = {.vector_axis = static_cast<int>(loop.extents.size()) - 1, .lanes = lanes};
+    decision = {.vector_axis = static_cast<int>(loop.extents.size()) - 1, .lanes = lanes};
   }
+  return decided(std::move(nest), policy);
 }
 
-// As if it held all rows of tiles for each position; a call has some of them.
-NestBuffer own_buffer(int64_t positions, int64_t step, int64_t all) {
+// Sized as if it held all rows of tiles; see the invariant above.
+NestBuffer scratch_buffer(int64_t positions, int64_t step, int64_t all) {
   return {DType::f32, {(positions - 1) * step + all}, -1, false};
 }
 
-// The stage's axes at a place in the images.
+// The stage's axes at pixel (y, x) of the image that axis 0 counts; 0 for all others.
 std::vector<Expr> axes_at(const Winograd& w, const Expr& y, const Expr& x) {
   std::vector<Expr> axes(w.axes, Expr::position(0));
   if (w.batch) axes[*w.batch] = Expr::axis(0);
@@ -150,7 +192,24 @@ std::vector<Expr> axes_at(const Winograd& w, const Expr& y, const Expr& x) {
 }  // namespace
 
 WinogradTile::WinogradTile(int side) : side(side), points(side + 2) {
-  // Opposite points, and in pairs whose products are one: sums stay exact to the last digits.
+  // Toom-Cook: G (scaled) and A^T evaluate polynomials at these points and at infinity (the last
+  // one), B^T has the coefficients of products of (x - point). Points are opposite: `times` and
+  // `gathered` then share work. For m = 4 they are reciprocal too, sqrt(1/2) sqrt(2) = 1: factors
+  // stay below 2.9, where 0, +-1, +-2 would need 5 and 8, and rounding loses less. For m = 2:
+  //
+  //           -1  0  1  0            -1    0    0
+  //   B^T =    0  1  1  0      G =   1/2  1/2  1/2      A^T =   1  1  1  0
+  //            0 -1  1  0            1/2 -1/2  1/2              0  1 -1  1
+  //            0 -1  0  1             0    0    1
+  //
+  // and for m = 4, with s = sqrt(1/2) and t = sqrt(2):
+  //
+  //            1   0 -5/2   0  1  0             1     0    0
+  //            0  -t  -2    s  1  0           -2/3 -2s/3 -1/3             1   1   1   1   1  0
+  //   B^T =    0   t  -2   -s  1  0     G =   -2/3  2s/3 -1/3     A^T =   0   s  -s   t  -t  0
+  //            0  -s -1/2   t  1  0            1/6   t/6  1/3             0 1/2 1/2   2   2  0
+  //            0   s -1/2  -t  1  0            1/6  -t/6  1/3             0 s/2 -s/2 2t -2t  1
+  //            0   1   0 -5/2  0  1             0     0    1
   const std::vector<double> at = side == 2 ? std::vector<double>{0, 1, -1}
                                            : std::vector<double>{0, std::sqrt(0.5), -std::sqrt(0.5),
                                                                  std::sqrt(2), -std::sqrt(2)};
@@ -190,7 +249,9 @@ WinogradTile::WinogradTile(int side) : side(side), points(side + 2) {
   }
   weights.back() = 1;
   results.back() = 1;
-  // Rounding must not keep opposite points from being recognized.
+  // Square roots leave factors of 1e-16 that should be 0, and opposite ones whose last digits
+  // differ. `times` and `gathered` compare exactly, and kernels compute in f32 anyway. G stays in
+  // double precision: weights are transformed once.
   for (std::vector<double>* matrix : {&image, &results}) {
     for (double& value : *matrix) {
       value = static_cast<float>(value);
@@ -214,6 +275,8 @@ int64_t winograd_strip(const Winograd& w, int side, const ProductPolicy& policy,
                        const Device& device) {
   const int64_t all = tiles_along(w.height, side);
   if (policy.strip > 0) return std::min(policy.strip, all);
+  // Transformed tiles and products of one block of filters have 60 % of the second-level cache. The
+  // rest is for the block's weights and the image.
   const int64_t room = machine::second_level_bytes(device) * 6 / 10;
   const int64_t positions = int64_t{side + 2} * (side + 2);
   const int64_t filters = int64_t{policy.vectors} * policy.lanes;
@@ -221,6 +284,8 @@ int64_t winograd_strip(const Winograd& w, int side, const ProductPolicy& policy,
   return std::clamp<int64_t>(room / row, 1, all);
 }
 
+// 16 floats, a cache line, beyond the tiles: channels are often a power of two, and the (m+2)^2
+// stores of one tile would all fall into the same set of the first-level cache.
 int64_t WinogradMemory::image_step(const Winograd& w, int side) const {
   return rows * tiles_along(w.width, side) * w.channels + 16;
 }
@@ -230,8 +295,8 @@ int64_t WinogradMemory::product_step(const Winograd& w, int side) const {
 
 std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage) {
   const auto c = contraction_of(stage);
-  if (!c || !is_fixed(workload, c->right) || is_fixed(workload, c->left)) return std::nullopt;
-  // Weights that differ from image to image, or from place to place, are no filter.
+  if (!c || !is_constant(workload, c->right) || is_constant(workload, c->left)) return std::nullopt;
+  // An outer axis would be one along which weights differ too: not one filter for all tiles.
   if (!c->outer.empty()) return std::nullopt;
   if (c->left->op != ExprOp::load || c->left.dtype() != DType::f32 || c->columns.size() != 1 ||
       stage.elements[0].dtype() != DType::f32 || stage.results[0].dtype() != DType::f32) {
@@ -247,6 +312,8 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
   const Shape& shape = workload.type_of(c->left->id).shape;
   const Expr outside = outside_of(c->left);
   if (outside && !(outside.is_constant() && outside->number == 0)) return std::nullopt;
+  // Each dimension of the image has to be one of: the channels (last), the images of a batch, an
+  // extent of 1, or a window "position + tap + constant" of three taps, first y, then x.
   int windows = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     const Expr& index = c->left->operands[d];
@@ -277,6 +344,7 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
     (windows == 0 ? w.height : w.width) = extents[*position];
     ++windows;
   }
+  // Nests and memory have the order images, y, x, filter.
   if (windows != 2 || w.channels == 0 || !(w.y < w.x && w.x < w.filter) ||
       (w.batch && *w.batch >= w.y) || w.tap_y == w.tap_x || w.channel == w.tap_y ||
       w.channel == w.tap_x) {
@@ -300,15 +368,21 @@ double winograd_cycles(const Winograd& w, int side, double products, const Devic
   const auto c = static_cast<double>(w.channels);
   const auto k = static_cast<double>(w.filters);
   const double points = static_cast<double>(winograd_tiles(w, side)) * positions;
+  // There are (m+2)^2 / 9 times the weights of the plain convolution. They are fetched while
+  // products run, so the slower of the two counts; transforms are added in full.
+  const int lanes = device.vector_bytes / 4;
   return std::max(products, machine::fetching_cycles(positions * c * k * 4, device)) +
-         machine::kTransformed * points * (c + k) / (device.vector_bytes / 4);
+         machine::kTransformed * points * (c + k) / lanes;
 }
 
 int default_winograd(const Winograd& w, const Device& device) {
   const int lanes = device.vector_bytes / 4;
+  // A transform costs the same for each channel, the products it saves grow with channels times
+  // filters: below this the model, which is a rough one, is not asked.
   constexpr int64_t kFewChannels = 32;
   if (w.channels < kFewChannels || w.filters % lanes != 0 || w.filters < kFewChannels) return 0;
-  // A multiply-add of whole vectors a cycle; what gains little is not worth its memory.
+  // The plain convolution at one multiply-add of whole vectors a cycle. A gain below 20 % is within
+  // the model's error, and costs memory and digits.
   constexpr double kWorthwhile = 0.8;
   const auto pixels = static_cast<double>(w.images * w.height * w.width);
   const auto c = static_cast<double>(w.channels);
@@ -337,11 +411,13 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
   Nest nest;
   nest.outer = {w.images, rows};
   nest.buffers = {buffer_over(workload, w.image->id),
-                  own_buffer(tile.positions(), memory.image_step(w, tile.side),
-                             w.images * rows * columns * w.channels)};
+                  scratch_buffer(tile.positions(), memory.image_step(w, tile.side),
+                                 w.images * rows * columns * w.channels)};
   Loop loop;
   loop.extents = {w.images, rows, columns, w.channels};
   loop.out_rank = 4;
+  // One point of the loop is one channel of one tile: loads d, stores B^T d B. Loads outside the
+  // image give 0, which covers padding and the part of a last tile beyond the image alike.
   std::vector<Expr> elements;
   for (int64_t i = 0; i < tile.points; ++i) {
     for (int64_t j = 0; j < tile.points; ++j) {
@@ -361,8 +437,7 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
     loop.stores.push_back({1, place + p * memory.image_step(w, tile.side)});
   }
   nest.loops = lower_parts(nest.buffers, loop, nest.outer.size());
-  decide(nest, device);
-  return nest;
+  return vectorized(std::move(nest), device);
 }
 
 Nest winograd_results(const Workload& workload, const Stage& stage, const Winograd& w,
@@ -375,14 +450,17 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
   const int64_t high = whole ? m : w.height % m;
   Nest nest;
   nest.outer = {w.images, whole ? whole_rows : 1};
-  nest.buffers = {own_buffer(tile.positions(), memory.product_step(w, tile.side),
-                             w.images * all_rows * all_columns * memory.columns)};
+  nest.buffers = {scratch_buffer(tile.positions(), memory.product_step(w, tile.side),
+                                 w.images * all_rows * all_columns * memory.columns)};
   std::map<int64_t, int> buffers;  // by value
   const auto buffer_of = [&](int64_t value) {
     const auto [known, fresh] = buffers.emplace(value, static_cast<int>(nest.buffers.size()));
     if (fresh) nest.buffers.push_back(buffer_over(workload, value));
     return known->second;
   };
+  // Tiles at the lower and right border make fewer than m x m results. Full and cut columns of
+  // tiles are two loops of one nest. Full and cut rows are two nests, because rows of tiles are
+  // outer points, which all loops of a nest share.
   const Expr row = whole ? Expr::axis(1) : Expr::axis(1) + whole_rows;
   const auto add_columns = [&](int64_t first, int64_t count, int64_t wide) {
     if (count == 0) return;
@@ -404,7 +482,8 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
       for (int64_t dx = 0; dx < wide; ++dx) {
         std::vector<Expr> to = axes_at(w, row * m + dy, column * m + dx);
         to[w.filter] = Expr::axis(2) * memory.columns + Expr::axis(4);
-        const Expr sum = sums[static_cast<size_t>(dy * m + dx)];
+        // The epilogue of the convolution, with the transformed sum in place of its argument.
+        const Expr& sum = sums[static_cast<size_t>(dy * m + dx)];
         const std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {
           if (e->op == ExprOp::arg) return sum;
           if (e->op != ExprOp::load) return {};
@@ -423,8 +502,7 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
   };
   add_columns(0, w.width / m, m);
   add_columns(w.width / m, w.width % m == 0 ? 0 : 1, w.width % m);
-  decide(nest, device);
-  return nest;
+  return vectorized(std::move(nest), device);
 }
 
 }  // namespace aoe

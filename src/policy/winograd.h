@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "device/device.h"
-#include "policy/nest.h"
+#include "loop/nest.h"
+#include "policy/policy.h"
 
 namespace aoe {
 
@@ -51,7 +52,7 @@ struct WinogradTile {
   std::vector<double> weight_factors() const;
 };
 
-// How tiles lie in a thread's own memory. Rows of tiles are counted over all images.
+// How tiles lie in a thread's private memory. Rows of tiles are counted over all images.
 struct WinogradMemory {
   int64_t rows;     // of tiles, at most
   int64_t columns;  // of filters that are worked on at once

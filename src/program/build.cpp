@@ -3,9 +3,9 @@
 
 #include "device/machine_model.h"
 #include "expr/rewrite.h"
-#include "program/builder.h"
+#include "program/program_builder.h"
 
-// From the items of a schedule to a Program: each item is a parallel loop of its own, but for those
+// From the items of a schedule to a Program: each item is a separate parallel loop, but for those
 // that are computed by strips, which share one.
 
 namespace aoe {
@@ -43,8 +43,8 @@ void add_to_strips(ProgramBuilder& builder, For& loop, const Schedule& schedule,
     return;
   }
   const auto& product = std::get<ProductItem>(schedule.items[item]);
-  const auto& own = std::get<ProductPolicy>(policy.items[item]);
-  for (Stmt& stmt : product_strip(builder, product, own, {point, strips.points})) {
+  const auto& item_policy = std::get<ProductPolicy>(policy.items[item]);
+  for (Stmt& stmt : product_strip(builder, product, item_policy, {point, strips.points})) {
     loop.body.push_back(std::move(stmt));
   }
 }
@@ -130,7 +130,7 @@ Access ProgramBuilder::weights(DType dtype, PackedWeights packed) {
                static_cast<int>(program.weights.size()) - 1})};
 }
 
-NestCall ProgramBuilder::nest(const Nest& nest, Index first, Index last, const Access& own) {
+NestCall ProgramBuilder::nest(const Nest& nest, Index first, Index last, const Access& scratch) {
   NestCall call;
   call.nest = index_of(nest, nests_, program.nests, program.nest_texts);
   call.first = std::move(first);
@@ -142,7 +142,9 @@ NestCall ProgramBuilder::nest(const Nest& nest, Index first, Index last, const A
     call.plain = static_cast<int>(index_of(plain, nests_, program.nests, program.nest_texts));
   }
   for (const NestBuffer& buffer : nest.buffers) {
-    call.buffers.push_back(buffer.row ? Access{} : buffer.value < 0 ? own : value(buffer.value));
+    call.buffers.push_back(buffer.row         ? Access{}
+                           : buffer.value < 0 ? scratch
+                                              : value(buffer.value));
   }
   return call;
 }
@@ -218,7 +220,7 @@ Expr along(const Expr& count, const Shape& extents, const std::vector<size_t>& a
   Expr sum = Expr::integer(DType::i64, 0);
   Expr rest = count;
   for (size_t i = axes.size(); i-- > 0;) {
-    // Axes that are one in memory are walked as one.
+    // Axes that are contiguous with each other are one stride.
     const int64_t stride = strides[i];
     int64_t extent = extents[axes[i]];
     while (i > 0 && strides[i - 1] == stride * extent) extent *= extents[axes[--i]];
@@ -235,7 +237,7 @@ Program build_program(const Schedule& schedule, const Policy& policy, const Devi
   for (size_t i = 0; i < schedule.items.size(); ++i) {
     if (const int loop = schedule.loop_of[i]; loop >= 0) {
       add_to_strips(builder, strips[loop], schedule, policy, i);
-      // What is not in the loop, and stands between its items, is made before it.
+      // What is not in the loop, and lies between its items, is made before it.
       const auto rest = schedule.loop_of.begin() + static_cast<int64_t>(i) + 1;
       if (std::find(rest, schedule.loop_of.end(), loop) == schedule.loop_of.end()) {
         builder.program.body.push_back(std::move(strips[loop]));
@@ -243,15 +245,15 @@ Program build_program(const Schedule& schedule, const Policy& policy, const Devi
       continue;
     }
     if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
-      const auto& own = std::get<NestPolicy>(policy.items[i]);
-      builder.program.body.push_back(nest_program(builder, decided(*nest, own)));
+      const auto& item_policy = std::get<NestPolicy>(policy.items[i]);
+      builder.program.body.push_back(nest_program(builder, decided(*nest, item_policy)));
       continue;
     }
     const auto& item = std::get<ProductItem>(schedule.items[i]);
-    const auto& own = std::get<ProductPolicy>(policy.items[i]);
-    builder.program.body.push_back(item.winograd != 0 ? winograd_program(builder, item, own)
-                                   : item.strassen    ? strassen_program(builder, item, own)
-                                                      : product_program(builder, item, own));
+    const auto& item_policy = std::get<ProductPolicy>(policy.items[i]);
+    builder.program.body.push_back(item.winograd != 0 ? winograd_program(builder, item, item_policy)
+                                   : item.strassen    ? strassen_program(builder, item, item_policy)
+                                                   : product_program(builder, item, item_policy));
   }
   return std::move(builder.program);
 }

@@ -5,25 +5,53 @@
 #include "policy/loop_defaults.h"
 #include "policy/packing.h"
 #include "policy/product_sharing.h"
-#include "program/builder.h"
+#include "program/program_builder.h"
 
-// A contraction as a blocked product of matrices:
+// A contraction as a blocked matrix product C = A B (Goto & van de Geijn 2008, BLIS):
 //
-//   parallel task                      # outer point x part of the rows x block of columns
-//     for depth by the policy's depth
-//       nest                           # packs the block of the right side, if it has to be
-//       product                        # tiles of rows x tiles of columns
+//   parallel task                      # outer point x part of the rows x block of nc columns
+//     for depth by kc
+//       nest                           # packs the kc x nc block of B, if B has to be packed
+//       product                        # macro-kernel: tiles of mr x nr
 //
-// and the same for a strip of rows, inside somebody else's parallel loop.
+// and the same for a strip of rows, inside the parallel loop of its caller (Product::strip).
+//
+//   BLIS   here                   what bounds it by default (policy/product_defaults.cpp)
+//   mr     policy.rows            registers: mr x nr / lanes accumulators, nr / lanes vectors of B
+//   nr     vectors x lanes        registers, likewise
+//   kc     policy.depth           a kc x nr panel of B takes at most 1/4 of the second-level cache
+//   nc     policy.columns         a packed kc x nc block of B takes at most 1/2 of it
+//   mc     rows of the task       nothing: A is not packed at run time, but prepacked or in place
+//
+//                 nc columns                          memory of a side
+//              +----+----+----+
+//     B     kc |    | nr |    |       prepacked B  [panel of nr][k][nr], the last filled with zeros
+//              +----+----+----+       packed B     [k][pitch], one block of a thread
+//       kc                            direct B     [k][...] as it lies, columns contiguous
+//     +----+   +----+----+----+
+//  mr | A  |   |    |tile|    |       prepacked A  [tile of mr][k][mr], tiles as high as they are
+//     +----+   +----+----+----+       direct A     rows in lines, the depth in pieces
+//     |    |   |    |    |    |                    (policy/contraction.cpp)
+//     +----+   +----+----+----+
+//
+// Packed blocks are not cut into panels: consecutive rows of nc columns are what the packing nest
+// writes fastest, and a row is a whole number of vectors.
+//
+// In reading order: the constructor and describe_left/right set in `call_` what all blocks have in
+// common; block() makes the code of one task, with place_left/right and add_packing; parallel() and
+// strip() put loops around it.
+//
+// Invariant: offsets count from the beginning of the whole matrix. A call on a part shifts the
+// base address (Access::offset), which may then lie before the buffer.
 
 namespace aoe {
 namespace {
 
-// Where the position lies that is counted over all levels.
-int64_t offset_at(const std::vector<Level>& levels, int64_t position) {
+// The offset of a position that is counted over all strides, the last one fastest.
+int64_t offset_at(const std::vector<Stride>& strides, int64_t position) {
   int64_t offset = 0;
-  for (size_t i = levels.size(); i-- > 0; position /= levels[i].extent) {
-    offset += (i == 0 ? position : position % levels[i].extent) * levels[i].stride;
+  for (size_t i = strides.size(); i-- > 0; position /= strides[i].extent) {
+    offset += (i == 0 ? position : position % strides[i].extent) * strides[i].stride;
     if (i == 0) break;
   }
   return offset;
@@ -47,6 +75,8 @@ class Product {
     out_ = b_.value(stage_.outputs[0]);
     describe_left();
     describe_right();
+    // With kc < k partial sums wait in memory of the thread between two blocks of the depth. They
+    // are not kept in the result, which may have another type, and on which an epilogue runs.
     call_.tile.split = policy.depth < shape_.depth;
     if (call_.tile.split) {
       sums_ = b_.thread(call_.tile.dot.sum, shape_.rows * policy.columns);
@@ -54,7 +84,8 @@ class Product {
     }
   }
 
-  // Some tiles of rows of an outer point, for a block of columns. `wide`: how many there may be.
+  // The tiles of rows from `first_tile` to `last_tile` of an outer point, for a block of columns.
+  // `wide`: the widths that the block can have, for each of which tiles are compiled.
   std::vector<Stmt> block(const Expr& outer, Index first_tile, Index last_tile, const Expr& column,
                           const Expr& columns, const std::vector<int64_t>& wide) {
     ProductCall call = call_;
@@ -77,7 +108,7 @@ class Product {
     if (split) {
       call.sums = sums_;
       call.continues = lt(Expr::integer(DType::i64, 0), k);
-      // Not before the last block has been added.
+      // The epilogue runs with the last block of the depth: k + deep >= depth.
       call.finishes = lt(Expr::integer(DType::i64, shape_.depth), k + deep + 1);
     }
     b_.add_tiles(call, {shape_.rows}, wide);
@@ -91,6 +122,8 @@ class Product {
     return result;
   }
 
+  // task = (outer * row_parts + part) * blocks + block. A thread takes consecutive tasks: the
+  // blocks of one part of the rows follow each other, and its rows of A stay in the thread's cache.
   For parallel() {
     const ProductSharing by = product_sharing(shape_, policy_, tiles_.count, b_.program.threads);
     const int64_t blocks = ceil_div(shape_.columns, by.columns);
@@ -115,7 +148,9 @@ class Product {
     return loop;
   }
 
-  // The strip's points are outer points first, then parts of the rows.
+  // The strip's points count outer points first, then parts of the rows. There are either fewer
+  // strips than outer points, and each takes several (`each`), or at least as many, and an outer
+  // point's tiles of rows are divided into `parts`. Columns and depth are loops inside the strip.
   std::vector<Stmt> strip(const Strip& strip) {
     std::vector<Stmt> body;
     const int64_t outer_points = std::min(strip.points, shape_.outer);
@@ -146,40 +181,45 @@ class Product {
 
  private:
   void describe_left() {
-    if (shape_.left == Side::fixed) {
+    if (shape_.left == Side::prepacked) {
       PackedWeights left = b_.packed(item_.stage, c_, c_.left, c_.rows, c_.depth);
       left.depth = shape_.depth;
       left.width = shape_.rows;
       left.depth_stride = 1;
       left.width_stride = shape_.depth;
+      // One panel for each tile of rows. Tiles differ in height by at most one row; panels are as
+      // high as their tile, and none is filled up.
       for (int64_t t = 0; t < tiles_.count; ++t) left.uneven.push_back(tiles_.first(t));
       left_ = b_.weights(call_.tile.dot.left, std::move(left));
       call_.tile.packed_left = true;
       call_.left_row = shape_.depth;
       return;
     }
-    walk_ = *walk_of(b_.workload, stage_, c_, c_.left);
-    left_ = b_.value(walk_.value);
-    call_.left_row = walk_.rows.empty() ? 0 : walk_.rows.back().stride;
-    call_.left_depth = walk_.depth.empty() ? 0 : walk_.depth.back().stride;
+    // In place: the innermost stride goes into the call, all outer ones into tables of where each
+    // line of rows and each piece of the depth begins.
+    pattern_ = *access_pattern(b_.workload, stage_, c_, c_.left);
+    left_ = b_.value(pattern_.value);
+    call_.left_row = pattern_.rows.empty() ? 0 : pattern_.rows.back().stride;
+    call_.left_depth = pattern_.depth.empty() ? 0 : pattern_.depth.back().stride;
     call_.lines.clear();
     for (int64_t row = 0; row < shape_.rows; row += shape_.line) {
-      call_.lines.push_back(offset_at(walk_.rows, row));
+      call_.lines.push_back(offset_at(pattern_.rows, row));
     }
-    call_.tile.pieces = walk_.depth.size() > 1;
+    call_.tile.pieces = pattern_.depth.size() > 1;
     if (!call_.tile.pieces) return;
-    call_.piece = walk_.depth.back().extent;
+    call_.piece = pattern_.depth.back().extent;
     call_.pieces.clear();
     for (int64_t k = 0; k < shape_.depth; k += call_.piece) {
-      call_.pieces.push_back(offset_at(walk_.depth, k));
+      call_.pieces.push_back(offset_at(pattern_.depth, k));
     }
   }
 
+  // Only B as it lies is guarded: panels and packed rows have room for the columns beyond the last.
   void describe_right() {
     const int64_t width = call_.tile.width();
     call_.tile.guarded = shape_.right == Side::direct;
     call_.right_panel = width;
-    if (shape_.right == Side::fixed) {
+    if (shape_.right == Side::prepacked) {
       PackedWeights right = b_.packed(item_.stage, c_, c_.right, c_.depth, c_.columns);
       right.depth = shape_.depth;
       right.width = shape_.columns;
@@ -208,7 +248,8 @@ class Product {
     right_ = b_.thread(call_.tile.dot.right, policy_.depth * pitch);
   }
 
-  // Results may go past the caches if every vector of them is aligned, given that the first is.
+  // Streaming stores need aligned addresses. The executor checks that of the first vector; here,
+  // that all others then are aligned too: rows and blocks are whole numbers of vectors.
   void set_streaming(Tile& tile) const {
     const int64_t vector = int64_t{policy_.lanes} * info(tile.out_dtype).bytes;
     tile.streaming = policy_.streaming && vector == b_.device.vector_bytes &&
@@ -218,23 +259,26 @@ class Product {
   void place_left(ProductCall& call, const Expr& outer, const Expr& k) {
     call.left = left_;
     call.first_depth = k;
-    if (shape_.left == Side::fixed) {
+    if (shape_.left == Side::prepacked) {
       const auto steps = outer_steps(stage_, c_.outer, c_.left);
       call.left.offset = along(outer, stage_.axes, c_.outer, steps) * (shape_.rows * shape_.depth);
       return;
     }
-    call.left.offset = call.left.offset.expr + walk_.base +
-                       along(outer, stage_.axes, c_.outer, walk_.outer_strides);
+    call.left.offset = call.left.offset.expr + pattern_.base +
+                       along(outer, stage_.axes, c_.outer, pattern_.outer_strides);
     if (!call.tile.pieces) call.left.offset = call.left.offset.expr + k * call.left_depth;
   }
 
-  // Also what is fetched meanwhile: the next panel, shared by the tiles of rows; or, if one tile
-  // of rows has it for itself or it lies as it comes, a little further on in what lies in one
-  // piece, the next matrix from its start to its end, or the columns beside these.
+  // Places B, and what is prefetched while a tile runs:
+  //   prepacked, several tiles of rows   the next panel, of which each tile fetches a part
+  //   prepacked, one tile of rows        the same panel, kPrefetchSteps steps of depth ahead: it is
+  //                                      used once, and nobody else could fetch it
+  //   direct, small matrices             the next outer point's matrix, front to back
+  //   direct, otherwise                  the next nr columns, at the same step of the depth
   void place_right(ProductCall& call, const Expr& outer, const Expr& column, const Expr& k) {
     const int64_t width = call.tile.width();
     call.right = right_;
-    if (shape_.right == Side::fixed) {
+    if (shape_.right == Side::prepacked) {
       const auto steps = outer_steps(stage_, c_.outer, c_.right);
       call.right.offset = along(outer, stage_.axes, c_.outer, steps) * right_elements_ +
                           column * shape_.depth + k * width;
@@ -251,7 +295,7 @@ class Product {
       return;
     }
     call.prefetch_depth = width;
-    if (shape_.right == Side::fixed) {
+    if (shape_.right == Side::prepacked) {
       call.prefetch.offset = call.right.offset.expr + machine::kPrefetchSteps * width;
     } else if (shape_.depth * shape_.columns * info(shape_.dtype).bytes <=
                machine::kLargestPrefetched) {
@@ -269,17 +313,19 @@ class Product {
            along(outer, stage_.axes, c_.outer, direct_.outer_strides);
   }
 
-  // The nest counts from the beginning of the whole, the block begins here.
+  // The packing nest writes element (k, column) to k * pitch + column of the whole matrix. The
+  // block begins at its first element, so the base address is shifted back. Outer points of the
+  // nest are windows (the first axis of the depth); by rows, also the first axis of the columns.
   void add_packing(std::vector<Stmt>& body, const Expr& outer, const Expr& k, const Expr& deep,
                    const Expr& column, const Expr& columns) {
-    Access own = right_;
-    own.offset = 0 - (k * call_.right_depth + column);
+    Access scratch = right_;
+    scratch.offset = 0 - (k * call_.right_depth + column);
     const Expr first = outer * (shape_.depth / shape_.depth_step) + quotient(k, shape_.depth_step);
     const Expr from = quotient(column, shape_.column_step);
     const Expr to = quotient(column + columns, shape_.column_step);
     const Expr count = quotient(deep, shape_.depth_step);
     if (!packing_.by_rows) {
-      NestCall call = b_.nest(packing_.nest, first, first + count, own);
+      NestCall call = b_.nest(packing_.nest, first, first + count, scratch);
       call.from = from;
       call.to = to;
       body.emplace_back(std::move(call));
@@ -289,7 +335,7 @@ class Product {
     For windows = b_.loop(first + count);
     windows.begin = first;
     const Expr window = windows.index() * strips;
-    windows.body.emplace_back(b_.nest(packing_.nest, window + from, window + to, own));
+    windows.body.emplace_back(b_.nest(packing_.nest, window + from, window + to, scratch));
     body.emplace_back(std::move(windows));
   }
 
@@ -302,7 +348,7 @@ class Product {
   RowTiles tiles_;
   ProductCall call_;  // what all blocks have in common
   Access left_, right_, out_, sums_;
-  Walk walk_;
+  AccessPattern pattern_;
   MatrixLoad direct_;
   int64_t right_elements_ = 0;
   Packing packing_;

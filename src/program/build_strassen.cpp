@@ -3,7 +3,7 @@
 
 #include "expr/rewrite.h"
 #include "policy/strassen.h"
-#include "program/builder.h"
+#include "program/program_builder.h"
 
 // A product with weights by Strassen's algorithm, some pairs of rows at a time:
 //

@@ -2,7 +2,7 @@
 
 #include "policy/contraction.h"
 #include "policy/winograd.h"
-#include "program/builder.h"
+#include "program/program_builder.h"
 
 // A convolution by Winograd's algorithm, some rows of tiles at a time; what lies between stays in
 // the caches:

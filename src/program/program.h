@@ -11,8 +11,8 @@
 
 // A Program is what a workload and a policy come to, with every decision made: buffers, loops and
 // calls. To read in this order: ProgramBuffer, NestCall and ProductCall (the two kinds of calls),
-// For (the loops around them), Program. `build_program` (build.cpp) makes one, `Executor`
-// (executor.h) runs one, on machine code or on the interpreter (interpret.h).
+// For (the loops around them), Program. `build_program` (build.cpp) makes one, a Backend
+// (backend/backend.h) compiles and runs it.
 
 namespace aoe {
 

@@ -12,7 +12,7 @@
 namespace aoe {
 
 // What a tile's code depends on: the block of accumulators and what is done with the sums. Sizes
-// and distances come when it runs, so that few tiles serve many workloads.
+// and strides come when it runs, so that few tiles serve many workloads.
 struct Tile {
   Dot dot;  // the instruction that multiplies and adds
   int rows = 1;
@@ -54,7 +54,7 @@ struct TilePlace {
 };
 
 // How tiles are called: several in a row, each as far from the one before it as the second is from
-// the first. Distances are in elements.
+// the first. Strides are in elements.
 struct TileCall {
   TilePlace first;
   TilePlace second;  // where there are several

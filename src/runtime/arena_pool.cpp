@@ -7,7 +7,7 @@
 
 namespace aoe {
 
-ArenaPool::Lease ArenaPool::take(int64_t bytes) {
+ArenaPool::Lease ArenaPool::take(int64_t bytes, const Backend* backend) {
   Block too_small;
   {
     const std::lock_guard lock(mutex_);
@@ -29,7 +29,8 @@ ArenaPool::Lease ArenaPool::take(int64_t bytes) {
     }
   }
   too_small.memory.reset();
-  std::shared_ptr<void> memory = allocate(static_cast<size_t>(bytes));
+  std::shared_ptr<void> memory =
+      backend != nullptr ? backend->allocate(bytes) : allocate(static_cast<size_t>(bytes));
   if (!memory) throw std::bad_alloc();
   return {*this, {bytes, std::move(memory)}};
 }

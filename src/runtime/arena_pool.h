@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "backend/backend.h"
+
 namespace aoe {
 
 // The memory that runs of one model work in. A run has one block to itself, and leaves it for the
@@ -32,9 +34,10 @@ class ArenaPool {
     Block block_;
   };
 
-  // At least so many bytes, aligned as what begins in an arena. Throws std::bad_alloc. Allocates
-  // only if no block that was used before is free and large enough.
-  Lease take(int64_t bytes);
+  // At least so many bytes, aligned as what begins in an arena. Throws std::bad_alloc. Allocates,
+  // from the backend if there is one, only if no block that was used before is free and large
+  // enough.
+  Lease take(int64_t bytes, const Backend* backend);
 
  private:
   void give_back(Block block);

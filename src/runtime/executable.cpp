@@ -9,11 +9,16 @@
 #include "base/parallel.h"
 #include "runtime/graph_runner.h"
 
+// On load, in the order of the constructor: the plan (plan/plan.cpp), a kernel or an evaluator for
+// each of its steps (`compile_steps`, `prepare`), the arena (`lay_out_arena`). A run goes through
+// `execute`, `run_step` and `run_kernel`; values have their memory where `elements_of` says. Steps
+// without static shapes (host kernels, control flow) take `run_apart`, which handles Values.
+
 namespace aoe {
 namespace {
 
 using Kind = PlanStep::Kind;
-using In = Home::In;
+using In = BufferAssignment::In;
 
 // A node whose shapes only a run knows is compiled when it runs, for these shapes alone: worth it
 // where the reference would take longer than the compiler.
@@ -27,9 +32,10 @@ Executable::Executable(Graph graph, Engine engine)
     : graph_(std::move(graph)), engine_(std::move(engine)) {
   const auto cost = [&](const std::string& graph) {
     const auto times = engine_.policies ? engine_.policies->task_times(graph) : std::nullopt;
-    return times ? measured_cost(*engine_.device, *times) : TaskCost();
+    return times ? measured_cost(engine_.backend->device(), *times) : TaskCost();
   };
-  plan_ = plan_of(graph_, engine_.device, engine_.policies ? CostOfGraph(cost) : CostOfGraph());
+  const auto device = engine_.backend ? std::optional(engine_.backend->device()) : std::nullopt;
+  plan_ = plan_of(graph_, device, engine_.policies ? CostOfGraph(cost) : CostOfGraph());
   for (const PlanStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
     step.node = &graph_.nodes[static_cast<size_t>(planned.last_node())];
@@ -91,7 +97,7 @@ void Executable::prepare(Step& step, Task& task, bool late) const {
   for (const int output : workload.outputs) {
     bytes_within_limit(workload.values[static_cast<size_t>(output)].type);
   }
-  const bool compiled = engine_.device && (!late || work_of(workload) > kWorthCompilingLate);
+  const bool compiled = engine_.backend && (!late || work_of(workload) > kWorthCompilingLate);
   if (!compiled) {
     step.evaluator =
         std::make_shared<const Evaluator>(std::make_shared<const Workload>(std::move(workload)));
@@ -101,8 +107,8 @@ void Executable::prepare(Step& step, Task& task, bool late) const {
   auto whole = std::make_shared<const Workload>(std::move(workload));
   step.kernel =
       engine_.policies
-          ? engine_.policies->kernel(std::move(whole), *engine_.device, std::move(weights))
-          : std::make_shared<const Kernel>(std::move(whole), *engine_.device, engine_.threads,
+          ? engine_.policies->kernel(std::move(whole), *engine_.backend, std::move(weights))
+          : std::make_shared<const Kernel>(std::move(whole), *engine_.backend, engine_.threads,
                                            std::move(weights));
 }
 
@@ -150,30 +156,30 @@ void Executable::lay_out_arena() {
   for (size_t i = 0; i < steps_.size(); ++i) {
     steps_[i].work = begin + arena.offsets[plan_.buffers.size() + i];
   }
-  homes_ = plan_.homes;
-  for (Home& home : homes_) {
-    any_apart_ = any_apart_ || home.in == In::apart;
-    if (home.in != In::arena) continue;
-    home.offset += begin + arena.offsets[static_cast<size_t>(home.index)];
+  assignments_ = plan_.assignments;
+  for (BufferAssignment& assignment : assignments_) {
+    any_apart_ = any_apart_ || assignment.in == In::apart;
+    if (assignment.in != In::arena) continue;
+    assignment.offset += begin + arena.offsets[static_cast<size_t>(assignment.index)];
   }
   for (size_t i = 0; i < graph_.inputs.size(); ++i) {
     const auto id = static_cast<size_t>(graph_.inputs[i]);
-    if (homes_[id].in == In::arena) flags_.push_back(static_cast<int>(i));
+    if (assignments_[id].in == In::arena) bool_inputs_.push_back(static_cast<int>(i));
   }
 }
 
 const std::byte* Executable::elements_of(int value, const Run& run) const {
-  const Home& home = homes_[static_cast<size_t>(value)];
-  const auto index = static_cast<size_t>(home.index);
+  const BufferAssignment& assignment = assignments_[static_cast<size_t>(value)];
+  const auto index = static_cast<size_t>(assignment.index);
   const auto in_view = [&](const TensorView& view) {
-    return static_cast<const std::byte*>(view.elements) + home.offset;
+    return static_cast<const std::byte*>(view.elements) + assignment.offset;
   };
-  switch (home.in) {
+  switch (assignment.in) {
     case In::nothing: return nullptr;
     case In::constant: return graph_.value(value).constant.raw();
     case In::input: return in_view(run.inputs[index]);
     case In::output: return in_view(run.outputs[index]);
-    case In::arena: return run.arena + home.offset;
+    case In::arena: return run.arena + assignment.offset;
     case In::apart: return run.apart[static_cast<size_t>(value)].tensor().raw();
   }
   return nullptr;
@@ -190,7 +196,7 @@ Value Executable::value_of(int value, const Run& run) const {
   return known.is_constant() ? Value(known.constant) : run.apart[static_cast<size_t>(value)];
 }
 
-void Executable::copy(const std::byte* from, std::byte* to, int64_t bytes) const {
+void Executable::parallel_memcpy(const std::byte* from, std::byte* to, int64_t bytes) const {
   constexpr int64_t kGrain = 256 << 10;
   parallel_for(bytes, kGrain, engine_.threads, [&](int64_t first, int64_t last, int) {
     std::memcpy(to + first, from + first, static_cast<size_t>(last - first));
@@ -212,9 +218,9 @@ StepSeen Executable::seen(size_t step) const {
 
 void Executable::execute(Run& run) const {
   const HelpersAwake helpers(engine_.threads);
-  const ArenaPool::Lease arena = engine_.arenas->take(arena_bytes_);
+  const ArenaPool::Lease arena = engine_.arenas->take(arena_bytes_, engine_.backend.get());
   run.arena = arena.memory();
-  for (const int input : flags_) {
+  for (const int input : bool_inputs_) {
     const TensorView& given = run.inputs[static_cast<size_t>(input)];
     const auto* const from = static_cast<const uint8_t*>(given.elements);
     auto* const to =
@@ -238,14 +244,14 @@ void Executable::execute(Run& run) const {
   for (const int output : plan_.copied_outputs) {
     const TensorView& to = run.outputs[static_cast<size_t>(output)];
     const int id = graph_.outputs[static_cast<size_t>(output)];
-    copy(elements_of(id, std::as_const(run)), static_cast<std::byte*>(to.elements),
-         to.count() * info(to.dtype).bytes);
+    parallel_memcpy(elements_of(id, std::as_const(run)), static_cast<std::byte*>(to.elements),
+                    to.count() * info(to.dtype).bytes);
   }
 }
 
 void Executable::run_step(size_t step, Run& run) const {
   const PlanStep& plan = plan_.steps[step];
-  if (plan.kind == Kind::in_place) put_in_place(plan, run);
+  if (plan.kind == Kind::in_place) copy_leftovers(plan, run);
   else if (steps_[step].kernel) run_kernel(step, plan.task, run);
   else run_apart(steps_[step], plan, run);
 }
@@ -258,33 +264,33 @@ void Executable::run_kernel(size_t index, const Task& task, Run& run) const {
   for (size_t i = 0; i < inputs; ++i) from[i] = elements_of(task.inputs[i], std::as_const(run));
   for (size_t i = 0; i < task.outputs.size(); ++i) {
     const auto id = static_cast<size_t>(task.outputs[i]);
-    if (homes_[id].in == In::apart) {
+    if (assignments_[id].in == In::apart) {
       const Workload& workload = step.kernel->workload();
       run.apart[id] = Tensor(workload.values[static_cast<size_t>(workload.outputs[i])].type);
     }
     to[i] = elements_of(task.outputs[i], run);
   }
-  if (run.stand_in != nullptr) {
-    return run.stand_in->run_kernel(index, {from, inputs}, {to, task.outputs.size()});
+  if (run.kernel_override != nullptr) {
+    return run.kernel_override->run_kernel(index, {from, inputs}, {to, task.outputs.size()});
   }
   step.kernel->run_on({from, inputs}, {to, task.outputs.size()}, run.arena + step.work);
 }
 
-void Executable::put_in_place(const PlanStep& step, Run& run) const {
+void Executable::copy_leftovers(const PlanStep& step, Run& run) const {
   for (const PlanStep::Copy& part : step.copies) {
     const auto to = static_cast<size_t>(part.to);
-    if (homes_[to].in == In::apart) {
+    if (assignments_[to].in == In::apart) {
       // All of a value that is apart too: they share it.
       const Tensor& whole = run.apart[static_cast<size_t>(part.from)].tensor();
       run.apart[to] = whole.reshaped(*graph_.value(part.to).type.shape);
     } else {
-      copy(elements_of(part.from, std::as_const(run)) + part.from_offset,
-           elements_of(part.to, run) + part.to_offset, part.bytes);
+      parallel_memcpy(elements_of(part.from, std::as_const(run)) + part.from_offset,
+                      elements_of(part.to, run) + part.to_offset, part.bytes);
     }
   }
 }
 
-// A step whose inputs and outputs are Values of their own.
+// A step whose inputs and outputs are separate Values.
 void Executable::run_apart(const Step& step, const PlanStep& plan, Run& run) const {
   const Node& node = *step.node;
   std::vector<Value> results;
@@ -366,17 +372,20 @@ bool is_aligned(const TensorView& view) {
 }  // namespace
 
 std::vector<Value> Executable::run(const std::vector<Value>& inputs, Watch* watch,
-                                   StandIn* stand_in) const {
+                                   KernelOverride* kernel_override) const {
   std::vector<TensorView> from(inputs.size());
   std::vector<TensorView> to(graph_.outputs.size());
   std::vector<Value> results(graph_.outputs.size());
-  Run run{from,  to,      nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
-          watch, stand_in};
+  Run run{from,    to,
+          nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
+          watch,   kernel_override};
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_tensor()) from[i] = view_of(inputs[i].tensor());
     if (any_apart_) run.apart[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
   }
-  const auto is_apart = [&](int id) { return homes_[static_cast<size_t>(id)].in == In::apart; };
+  const auto is_apart = [&](int id) {
+    return assignments_[static_cast<size_t>(id)].in == In::apart;
+  };
   for (size_t i = 0; i < results.size(); ++i) {
     if (is_apart(graph_.outputs[i])) continue;
     results[i] = Tensor(graph_.value(graph_.outputs[i]).type.tensor());
@@ -405,7 +414,7 @@ void Executable::check_outputs(std::span<const TensorView> outputs) const {
 }
 
 void Executable::run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                          Watch* watch, StandIn* stand_in) const {
+                          Watch* watch, KernelOverride* kernel_override) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     require(inputs[i].elements != nullptr || inputs[i].count() == 0,
             "input '{}' is given without its elements", graph_.value(graph_.inputs[i]).name);
@@ -420,20 +429,22 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
     copies.reserve(from.size() + to.size());
     for (TensorView& view : from) {
       copies.emplace_back(view.type());
-      copy(static_cast<const std::byte*>(view.elements), copies.back().raw(),
-           copies.back().bytes());
+      parallel_memcpy(static_cast<const std::byte*>(view.elements), copies.back().raw(),
+                      copies.back().bytes());
       view = view_of(copies.back());
     }
     for (TensorView& view : to) view = view_of(copies.emplace_back(view.type()));
-    run_into(from, to, watch, stand_in);
+    run_into(from, to, watch, kernel_override);
     for (size_t i = 0; i < to.size(); ++i) {
-      copy(static_cast<const std::byte*>(to[i].elements),
-           static_cast<std::byte*>(outputs[i].elements), to[i].count() * info(to[i].dtype).bytes);
+      parallel_memcpy(static_cast<const std::byte*>(to[i].elements),
+                      static_cast<std::byte*>(outputs[i].elements),
+                      to[i].count() * info(to[i].dtype).bytes);
     }
     return;
   }
-  Run run{inputs, outputs, nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
-          watch,  stand_in};
+  Run run{inputs,  outputs,
+          nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
+          watch,   kernel_override};
   for (size_t i = 0; any_apart_ && i < inputs.size(); ++i) {
     run.apart[static_cast<size_t>(graph_.inputs[i])] =
         Tensor::over(inputs[i].type(), inputs[i].elements, nullptr);
@@ -441,7 +452,7 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
   execute(run);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const int id = graph_.outputs[i];
-    if (homes_[static_cast<size_t>(id)].in != In::apart) continue;
+    if (assignments_[static_cast<size_t>(id)].in != In::apart) continue;
     const Value value = value_of(id, run);
     const ValueType type = value.type();
     require(type.is_static() && type.dtype != DType::string &&
@@ -449,7 +460,7 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
             "output '{}' is {}, memory is given for {}", graph_.output_names[i], to_string(type),
             to_string(outputs[i].type()));
     const Tensor& made = value.tensor();
-    copy(made.raw(), static_cast<std::byte*>(outputs[i].elements), made.bytes());
+    parallel_memcpy(made.raw(), static_cast<std::byte*>(outputs[i].elements), made.bytes());
   }
 }
 

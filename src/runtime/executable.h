@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "backend/kernel.h"
 #include "expr/evaluate.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -20,7 +20,7 @@ class GraphRunner;
 // What runs the workloads of a graph.
 struct Engine {
   int threads = 1;
-  std::optional<Device> device;  // compiled kernels for it; nothing: the reference evaluator
+  std::shared_ptr<const Backend> backend;  // makes its kernels; null: the reference evaluator
   std::shared_ptr<ArenaPool> arenas = std::make_shared<ArenaPool>();
   std::shared_ptr<const StoredPolicies> policies = {};  // nothing: the default ones
   bool keep_weights = false;  // for further kernels, though those that are made have theirs
@@ -44,10 +44,10 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
 
   std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr,
-                         StandIn* stand_in = nullptr) const;
+                         KernelOverride* kernel_override = nullptr) const;
   // Inputs of the types that it was made for, in memory; outputs of the types that they have.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                Watch* watch = nullptr, StandIn* stand_in = nullptr) const;
+                Watch* watch = nullptr, KernelOverride* kernel_override = nullptr) const;
 
   // Without the constants that only kernels read, which have them.
   const Graph& graph() const { return graph_; }
@@ -69,9 +69,9 @@ class Executable {
     std::span<const TensorView> inputs;
     std::span<const TensorView> outputs;
     std::byte* arena = nullptr;
-    std::vector<Value> apart;  // by value of the graph, if any are on their own
+    std::vector<Value> apart;  // by value of the graph, if any are separate
     Watch* watch = nullptr;
-    StandIn* stand_in = nullptr;
+    KernelOverride* kernel_override = nullptr;
   };
 
   void compile_steps();
@@ -85,7 +85,7 @@ class Executable {
   StepSeen seen(size_t step) const;
   void run_step(size_t step, Run& run) const;
   void run_kernel(size_t index, const Task& task, Run& run) const;
-  void put_in_place(const PlanStep& step, Run& run) const;
+  void copy_leftovers(const PlanStep& step, Run& run) const;
   void run_apart(const Step& step, const PlanStep& plan, Run& run) const;
   std::vector<Value> run_host(const Step& step, const HostKernel& kernel, std::vector<Value> inputs,
                               const Run& run) const;
@@ -94,14 +94,15 @@ class Executable {
   std::byte* elements_of(int value, Run& run) const;
   // A constant, or what is apart.
   Value value_of(int value, const Run& run) const;
-  void copy(const std::byte* from, std::byte* to, int64_t bytes) const;
+  void parallel_memcpy(const std::byte* from, std::byte* to, int64_t bytes) const;
 
   Graph graph_;
   Engine engine_;
   Plan plan_;
   std::vector<Step> steps_;
-  std::vector<Home> homes_;  // of the graph's values; offsets are counted from where arenas begin
-  std::vector<int> flags_;   // inputs of bools, which are copied into the arena
+  std::vector<BufferAssignment>
+      assignments_;  // of the graph's values; offsets are counted from where arenas begin
+  std::vector<int> bool_inputs_;  // inputs of bools, which are copied into the arena
   bool any_apart_ = false;
   int64_t arena_bytes_ = 0;
 };

@@ -28,19 +28,13 @@ void check_declared(const Port& output, const ValueType& type) {
 
 constexpr int kMostThreads = 1024;
 
-Engine engine_of(const LoadOptions& options) {
+Engine engine_of(const LoadOptions& options, const std::shared_ptr<const Backend>& backend) {
   require(options.threads >= 0 && options.threads <= kMostThreads,
           "threads is {}; a number from 0 to {} is expected, 0 stands for all cores",
           options.threads, kMostThreads);
-  Engine engine{options.threads > 0 ? options.threads : usable_cores(), std::nullopt};
+  Engine engine{options.threads > 0 ? options.threads : usable_cores(),
+                backend_for(backend, options.kernels)};
   engine.keep_weights = options.keep_weights;
-  if (options.kernels == "reference") return engine;
-  engine.device = host_device();
-  if (options.kernels.empty()) return engine;
-  const auto set = vector_feature_named(options.kernels);
-  require(set.has_value(), "kernels is '{}'; sse2, avx2, avx512 or reference are expected",
-          options.kernels);
-  engine.device = narrowed(*engine.device, *set);
   return engine;
 }
 
@@ -69,8 +63,8 @@ std::map<uint64_t, std::string> policies_for(const Target& target, OmModel& mode
 std::shared_ptr<const StoredPolicies> stored_policies(OmModel& model, const Engine& engine,
                                                       const LoadOptions& options,
                                                       const std::string& place) {
-  if (!engine.device) return nullptr;
-  const Target target = target_of(*engine.device, engine.threads);
+  if (!engine.backend) return nullptr;
+  const Target target = target_of(engine.backend->device(), engine.threads);
   std::map<uint64_t, std::string> with_model = policies_for(target, model, place);
   const bool none = with_model.empty() && options.graph_times.empty();
   auto stored = std::make_shared<const StoredPolicies>(operator_banks(target.soc_version), target,
@@ -79,8 +73,8 @@ std::shared_ptr<const StoredPolicies> stored_policies(OmModel& model, const Engi
 }
 
 void store_policies(const Executable& executable, const Engine& engine, OmModel& stored) {
-  if (!engine.device) return;
-  const Target target = target_of(*engine.device, engine.threads);
+  if (!engine.backend) return;
+  const Target target = target_of(engine.backend->device(), engine.threads);
   stored.soc_version = target.soc_version;
   stored.instruction_set = target.instruction_set;
   stored.threads = target.threads;
@@ -105,9 +99,9 @@ class Symbols {
  public:
   // Checks a given size against a declared dimension; remembers what the symbol stands for.
   void bind(const Dim& dim, int64_t size, const std::string& input, size_t axis) {
-    require(!dim.is_fixed() || dim.size == size,
+    require(!dim.is_static() || dim.size == size,
             "input '{}': axis {} has {} elements, {} are given", input, axis, dim.size, size);
-    if (dim.symbol.empty() || dim.is_fixed()) return;
+    if (dim.symbol.empty() || dim.is_static()) return;
     const auto [known, fresh] = sizes_.emplace(dim.symbol, size);
     require(fresh || known->second == size,
             "input '{}': axis {} is '{}', which is {} elsewhere; {} is given", input, axis,
@@ -116,7 +110,7 @@ class Symbols {
 
   void resolve(Dim& dim) const {
     const auto known = sizes_.find(dim.symbol);
-    if (!dim.is_fixed() && known != sizes_.end()) dim.size = known->second;
+    if (!dim.is_static() && known != sizes_.end()) dim.size = known->second;
   }
 
  private:
@@ -208,14 +202,17 @@ std::string Port::describe() const {
   return fmt::format("{}[{}]", type.dtype ? aoe::name(*type.dtype) : "?", fmt::join(sizes, ", "));
 }
 
-LoadedModel LoadedModel::from_file(const std::filesystem::path& file, const LoadOptions& options) {
-  return made_of([&] { return model_in(file); }, options, place_of(file));
+LoadedModel LoadedModel::from_file(const std::filesystem::path& file, const LoadOptions& options,
+                                   const std::shared_ptr<const Backend>& backend) {
+  return made_of([&] { return model_in(file); }, options, backend, place_of(file));
 }
 
-CompiledModel LoadedModel::compiled(const std::filesystem::path& file, const LoadOptions& options) {
+CompiledModel LoadedModel::compiled(const std::filesystem::path& file, const LoadOptions& options,
+                                    const std::shared_ptr<const Backend>& backend) {
   CompiledModel compiled;
   compiled.policies =
-      made_of([&] { return model_in(file); }, options, place_of(file), &compiled.model).policies();
+      made_of([&] { return model_in(file); }, options, backend, place_of(file), &compiled.model)
+          .policies();
   return compiled;
 }
 
@@ -230,18 +227,20 @@ Graph LoadedModel::simplified(const std::filesystem::path& file, const LoadOptio
   }
 }
 
-LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const LoadOptions& options) {
+LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const LoadOptions& options,
+                                    const std::shared_ptr<const Backend>& backend) {
   const auto load = [&] {
     return is_om(bytes) ? parse_om(bytes) : OmModel{.graph = parse_onnx(bytes)};
   };
-  return made_of(load, options, "model");
+  return made_of(load, options, backend, "model");
 }
 
 LoadedModel LoadedModel::made_of(const std::function<OmModel()>& load, const LoadOptions& options,
+                                 const std::shared_ptr<const Backend>& backend,
                                  const std::string& place, OmModel* stored) {
   try {
     OmModel model = load();
-    Engine engine = engine_of(options);
+    Engine engine = engine_of(options, backend);
     engine.policies = stored_policies(model, engine, options, place);
     fix_shapes(model.graph, options.input_shapes);
     return LoadedModel(std::move(model.graph), engine, stored);

@@ -46,8 +46,11 @@ struct CompiledModel {
 // shapes is prepared when it first comes.
 class LoadedModel {
  public:
-  static LoadedModel from_file(const std::filesystem::path& file, const LoadOptions& options);
-  static LoadedModel from_bytes(std::span<const std::byte> bytes, const LoadOptions& options);
+  // `backend`: the host's, from which LoadOptions::kernels may take narrower vectors.
+  static LoadedModel from_file(const std::filesystem::path& file, const LoadOptions& options,
+                               const std::shared_ptr<const Backend>& backend);
+  static LoadedModel from_bytes(std::span<const std::byte> bytes, const LoadOptions& options,
+                                const std::shared_ptr<const Backend>& backend);
 
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
@@ -74,7 +77,8 @@ class LoadedModel {
 
   // The model of a file as an .om file is to hold it: simplified, and if all shapes are fixed with
   // the policies of its kernels. It is loaded for that, so what is wrong with it shows.
-  static CompiledModel compiled(const std::filesystem::path& file, const LoadOptions& options);
+  static CompiledModel compiled(const std::filesystem::path& file, const LoadOptions& options,
+                                const std::shared_ptr<const Backend>& backend);
 
   // The graph alone, with its shapes fixed and simplified: what is planned and run.
   static Graph simplified(const std::filesystem::path& file, const LoadOptions& options);
@@ -82,6 +86,7 @@ class LoadedModel {
  private:
   // `place` names the model in messages. If `stored` is there, it is made the model as compiled().
   static LoadedModel made_of(const std::function<OmModel()>& load, const LoadOptions& options,
+                             const std::shared_ptr<const Backend>& backend,
                              const std::string& place, OmModel* stored = nullptr);
   LoadedModel(Graph graph, const Engine& engine, OmModel* stored);
 

@@ -117,13 +117,13 @@ std::map<std::string, std::string> StoredPolicies::task_times_found() const {
 }
 
 std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workload> workload,
-                                                     const Device& device,
+                                                     const Backend& backend,
                                                      std::vector<Tensor> weights) const {
   if (const auto text = from_bank(to_string(*workload))) {
-    if (auto kernel = kernel_by(*text, Origin::bank, workload, device, weights)) return kernel;
+    if (auto kernel = kernel_by(*text, Origin::bank, workload, backend, weights)) return kernel;
   }
   if (const auto with_model = of_model_.find(key_of(*workload)); with_model != of_model_.end()) {
-    if (auto kernel = kernel_by(with_model->second, Origin::model, workload, device, weights)) {
+    if (auto kernel = kernel_by(with_model->second, Origin::model, workload, backend, weights)) {
       return kernel;
     }
   }
@@ -131,17 +131,17 @@ std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workl
     const std::lock_guard lock(mutex_);
     origins_[key_of(*workload)] = Origin::none;
   }
-  return std::make_shared<const Kernel>(std::move(workload), device, target_.threads,
+  return std::make_shared<const Kernel>(std::move(workload), backend, target_.threads,
                                         std::move(weights));
 }
 
 // Nothing, with a word about it, if the text is not valid.
 std::shared_ptr<const Kernel> StoredPolicies::kernel_by(
     const std::string& text, Origin origin, const std::shared_ptr<const Workload>& workload,
-    const Device& device, const std::vector<Tensor>& weights) const {
+    const Backend& backend, const std::vector<Tensor>& weights) const {
   const uint64_t key = key_of(*workload);
   try {
-    auto kernel = std::make_shared<const Kernel>(workload, parse_policy(text, *workload), device,
+    auto kernel = std::make_shared<const Kernel>(workload, parse_policy(text, *workload), backend,
                                                  target_.threads, weights);
     const std::lock_guard lock(mutex_);
     origins_[key] = origin;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "backend/kernel.h"
 #include "bank/bank.h"
 #include "bank/places.h"
-#include "codegen/kernel.h"
 #include "plan/task_times.h"
 
 namespace aoe {
@@ -46,7 +46,7 @@ class StoredPolicies {
 
   // A kernel by the policy for the workload, or by the default one.
   std::shared_ptr<const Kernel> kernel(std::shared_ptr<const Workload> workload,
-                                       const Device& device, std::vector<Tensor> weights) const;
+                                       const Backend& backend, std::vector<Tensor> weights) const;
 
   PolicyCounts counts() const;
   const Target& target() const { return target_; }
@@ -58,7 +58,7 @@ class StoredPolicies {
 
   std::shared_ptr<const Kernel> kernel_by(const std::string& text, Origin origin,
                                           const std::shared_ptr<const Workload>& workload,
-                                          const Device& device,
+                                          const Backend& backend,
                                           const std::vector<Tensor>& weights) const;
   void look_up_texts(std::vector<std::string> texts) const;
   std::optional<std::string> from_bank(const std::string& text) const;

@@ -14,7 +14,7 @@ struct StepSeen {
   std::vector<const Node*> nodes;      // that it does as one
   const Workload* workload = nullptr;  // what it computes; nothing for what is no loop nest
   bool compiled = false;               // by a kernel
-  bool changes_layout = false;         // what it makes lies otherwise in memory than what it takes
+  bool changes_layout = false;         // its output layout differs from its input layout
 };
 
 // Told of every step of a run, in the thread of the run.
@@ -27,9 +27,9 @@ class Watch {
 
 // Runs the kernels of a run in its place, on the memory that they would have had: other kernels
 // for the same workloads, say. `inputs` has null for weights.
-class StandIn {
+class KernelOverride {
  public:
-  virtual ~StandIn() = default;
+  virtual ~KernelOverride() = default;
   virtual void run_kernel(size_t step, std::span<const void* const> inputs,
                           std::span<void* const> outputs) = 0;
 };

@@ -63,7 +63,7 @@ class GeneticSearch : public Strategy {
 
  private:
   void begin(const Space& space) {
-    species_.push_back({space.standard(), {}, 0});
+    species_.push_back({space.default_policy(), {}, 0});
     for (Policy& other : space.other_structures()) species_.push_back({std::move(other), {}, 0});
   }
 

@@ -7,9 +7,10 @@
 namespace aoe {
 
 // Learns from measured policies how fast others will be: boosted trees over features
-// (search/features.h). Shares are of each workload's own default, so what is learnt of one workload
-// holds for others. What it has learnt follows from what it was told, in that order, and from
-// nothing else, so a job that is replayed from its journal has the same ranker again. One thread.
+// (search/kernel_features.h). Shares are of each workload's default, so what is learnt of one
+// workload holds for others. What it has learnt follows from what it was told, in that order, and
+// from nothing else, so a job that is replayed from its journal has the same ranker again. One
+// thread.
 class Ranker {
  public:
   Ranker();

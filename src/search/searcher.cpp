@@ -13,9 +13,9 @@ constexpr size_t kCrossed = 16;
 // So many policies in a row that were proposed before, and the space counts as seen.
 constexpr int kMostRepeats = 256;
 
-class Planned : public Searcher {
+class ScheduledSearcher : public Searcher {
  public:
-  Planned(std::shared_ptr<SearchMemory> memory, SearchPlan plan)
+  ScheduledSearcher(std::shared_ptr<SearchMemory> memory, SearchPlan plan)
       : memory_(std::move(memory)), plan_(std::move(plan)) {}
 
   std::vector<Policy> propose(size_t count) override {
@@ -43,7 +43,7 @@ class Planned : public Searcher {
   // Of the seeds and the default, those with one structure.
   std::vector<Policy> crosses(size_t count) {
     if (plan_.seeds.empty() || count == 0) return {};
-    std::vector<Policy> parents{memory_->space().standard()};
+    std::vector<Policy> parents{memory_->space().default_policy()};
     parents.insert(parents.end(), plan_.seeds.begin(), plan_.seeds.end());
     std::uniform_int_distribution<size_t> any(0, parents.size() - 1);
     std::vector<Policy> children;
@@ -109,7 +109,7 @@ SearchPlan plan_for(const Space& space, size_t samples, uint64_t seed) {
 }
 
 std::unique_ptr<Searcher> search(std::shared_ptr<SearchMemory> memory, SearchPlan plan) {
-  return std::make_unique<Planned>(std::move(memory), std::move(plan));
+  return std::make_unique<ScheduledSearcher>(std::move(memory), std::move(plan));
 }
 
 }  // namespace aoe

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "search/memory.h"
+#include "search/search_memory.h"
 
 namespace aoe {
 
@@ -17,7 +17,7 @@ class Searcher {
   // fewer when it knows no more. What it proposes may be told of later than the next is asked for.
   virtual std::vector<Policy> propose(size_t count) = 0;
 
-  // How long a policy took, as a part of what the one that stands took under the same
+  // How long a policy took, as a part of what the baseline took under the same
   // circumstances. Infinite for one that failed.
   virtual void learn(const Policy& policy, double share) = 0;
 };

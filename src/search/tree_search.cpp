@@ -4,28 +4,46 @@
 
 #include "search/searcher.h"
 
+// Monte-Carlo tree search over the chain of decisions (policy/space.h), with PUCT as in AlphaZero:
+// the ranker gives the priors and, in place of a random playout's outcome, the value of a leaf.
+//
+//   inside the tree    root -- option -- option -- leaf            best_option (PUCT)
+//   beyond it                                      leaf - - - -> policy
+//                                                  mostly as in the best known policy
+//
+// In reading order: look_around (priors, from policies that differ in one decision), rollout and
+// expand (one pass through the chain; a rollout adds one node's options to the tree), leaves (all
+// rollouts, scored in batches), TreeSearch::propose (which of the leaves are measured).
+//
+// Scores are log2 of the expected time, negated: 1 is a halving of the time.
+//
+// Invariant: nothing is measured here. A tree lives for one call of propose, since measurements
+// change the ranker; what persists is in the SearchMemory.
+
 namespace aoe {
 namespace {
 
-// Rollouts are scored in batches, which costs less than one by one.
+// The ranker scores a batch at less cost than policies one by one, but a batch sees the tree as it
+// was before: six rounds of 24 are a compromise.
 constexpr int kBatches = 6;
 constexpr int kRollouts = 24;
-// How much what was seldom tried counts beside what is known, in units of the scores: halvings.
+// The weight of the exploration term of PUCT, in units of the scores.
 constexpr double kExploration = 1;
-// Beyond the tree a decision stays as it is in the policy that the rollout starts from, but for one
-// in so many.
+// Beyond the tree, the probability that a decision differs from the policy that the rollout starts
+// from.
 constexpr double kChanged = 0.12;
-// The option that the policy has which a rollout starts from is so many times as likely as the
-// ranker alone would have it: most decisions of a good policy are good.
+// The option of the policy that rollouts start from gets this factor on its prior: most decisions
+// of a good policy are good.
 constexpr double kTrusted = 2;
-// Differences of scores that make one option e times as likely as another.
+// The temperature of the priors' softmax: a difference of scores that is worth a factor of e.
 constexpr double kSpread = 0.5;
-// A ranker that knows little sees no difference between most leaves. Each decision that is another
-// than in the best known policy makes a leaf so much worse, and one that tries an option which was
-// never tried makes it so much better, in halvings.
+// A ranker that knows little sees no difference between most leaves. A leaf loses this much for
+// each decision that differs from the best known policy, and gains as much for options that were
+// never tried.
 constexpr double kDoubt = 0.1;
 constexpr double kCuriosity = 0.1;
-// One in so many proposals is made without doubt: some hollows have a hill around them.
+// One in so many proposals goes without kDoubt: a better policy may be several changes away, each
+// of which alone is worse.
 constexpr size_t kBold = 4;
 
 struct Node {
@@ -37,11 +55,11 @@ struct Node {
   double mean() const { return visits == 0 ? 0 : total / visits; }
 };
 
-// The way of one rollout through the tree, and where it came to.
+// The path of one rollout through the tree, and the policy that it ended with.
 struct Rollout {
   std::vector<Node*> path;
   Policy policy;
-  int changes = 0;  // decisions that are others than in the policy it started from
+  int changes = 0;  // decisions that differ from the policy it started from
 };
 
 struct Leaf {
@@ -58,7 +76,8 @@ class Tree {
     look_around();
   }
 
-  // What the rollouts came to that was not proposed before, in random order.
+  // The policies of all rollouts that were not proposed before. Shuffled, so that among equal
+  // scores the choice is not the order of decisions.
   std::vector<Leaf> leaves() {
     for (int batch = 0; batch < kBatches; ++batch) {
       std::vector<Rollout> rollouts;
@@ -87,8 +106,8 @@ class Tree {
     leaves_.push_back({std::move(policy), score, changes, std::move(decisions)});
   }
 
-  // What the ranker expects of the options, each beside the other decisions of the policy that
-  // rollouts start from: how likely the tree is to try them. Those policies are leaves, too.
+  // Priors: a softmax over the scores of the policies that differ from `from_` in one decision.
+  // Those policies are scored anyway, and become leaves, too.
   void look_around() {
     const Space& space = memory_.space();
     const std::vector<Decision> chain = space.decisions(from_);
@@ -142,11 +161,13 @@ class Tree {
 
   void expand(Node& node, size_t decision, size_t count) {
     for (size_t i = 0; i < count; ++i) node.options.push_back(std::make_unique<Node>());
-    // After another choice before it, a decision may have other options than it had there.
+    // Earlier choices may have changed the options of a decision: the prior is then uniform.
     const bool same = decision < priors_.size() && priors_[decision].size() == count;
     node.prior = same ? priors_[decision] : normal(std::vector<double>(count, 1.0));
   }
 
+  // PUCT: mean + kExploration * prior * sqrt(visits of the node) / (1 + visits of the option).
+  // Options without visits get the node's mean, not 0: scores have no natural zero.
   size_t best_option(const Node& node) {
     size_t best = 0;
     double best_value = -std::numeric_limits<double>::infinity();
@@ -182,7 +203,7 @@ class TreeSearch : public Strategy {
 
   std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
     std::vector<Policy> policies;
-    // The ranker knows more each time, so the tree is grown anew.
+    // A new tree: the ranker has learnt since the last one.
     std::vector<Leaf> leaves = Tree(memory, random_).leaves();
     while (policies.size() < count && !leaves.empty()) {
       const auto best = most_promising(leaves, memory);
@@ -190,7 +211,7 @@ class TreeSearch : public Strategy {
       policies.push_back(std::move(best->policy));
       leaves.erase(best);
     }
-    // What lies around the best is known: elsewhere there may be more.
+    // Too few new leaves: all around the best policy is known, so the rest is random.
     for (Policy& policy : rest_->propose(count - policies.size(), memory)) {
       policies.push_back(std::move(policy));
     }
@@ -198,7 +219,7 @@ class TreeSearch : public Strategy {
   }
 
  private:
-  // Each time anew: what was just proposed makes others less of a novelty.
+  // Evaluated for every proposal: each one makes the options it tries less novel for the others.
   std::vector<Leaf>::iterator most_promising(std::vector<Leaf>& leaves,
                                              const SearchMemory& memory) {
     const double doubt = ++proposed_ % kBold == 0 ? 0 : kDoubt;

@@ -8,7 +8,7 @@
 
 #include "bank/gain.h"
 #include "bank/tuned.h"
-#include "tune/explanation.h"
+#include "tune/job/explanation.h"
 
 namespace aoe {
 

@@ -12,14 +12,15 @@
 #include "base/hash.h"
 #include "base/notice.h"
 #include "expr/parse.h"
-#include "measure/device_lock.h"
+#include "measure/host/device_lock.h"
 #include "policy/policy_text.h"
 #include "runtime/loaded_model.h"
-#include "tune/journaled_machine.h"
-#include "tune/keep.h"
-#include "tune/model_formats.h"
-#include "tune/work_space.h"
-#include "tune/worker_machine.h"
+#include "tune/job/job.h"
+#include "tune/machine/journaled_machine.h"
+#include "tune/machine/worker_machine.h"
+#include "tune/model_layouts.h"
+#include "tune/setup/work_space.h"
+#include "tune/store.h"
 
 namespace aoe {
 namespace {
@@ -41,7 +42,7 @@ std::vector<std::string> types_of(const OpenWorkload& workload) {
 
 // Which algorithm stages run by says more than how values lie, and that more than how loops run.
 TuningMode mode_of(const std::string& workload, const std::string& before, const std::string& after,
-                   bool lies_otherwise) {
+                   bool layout_changed) {
   const Workload parsed = parse_workload(workload);
   const Structure was = parse_policy(before, parsed).structure;
   const Structure is = parse_policy(after, parsed).structure;
@@ -52,18 +53,21 @@ TuningMode mode_of(const std::string& workload, const std::string& before, const
       return TuningMode::impl;
     }
   }
-  return lies_otherwise ? TuningMode::format : TuningMode::schedule;
+  return layout_changed ? TuningMode::format : TuningMode::schedule;
 }
 
 class Tuning {
  public:
-  Tuning(const TuneOptions& options, const TuneListener& listener)
+  Tuning(const TuneOptions& options, const std::shared_ptr<const Backend>& backend,
+         const TuneListener& listener)
       : options_(options),
+        backend_(backend),
+        device_(backend->device()),
         listener_(listener),
         space_(options.reload ? work_space_to_reload(options)
                               : new_work_space(options, SystemClock::now())),
-        journal_(space_.journal(), options.reload ? Journal::Start::reload : Journal::Start::fresh),
-        target_(target_of(host_device(), options.threads)) {}
+        journal_(space_.journal(),
+                 options.reload ? Journal::Start::reload : Journal::Start::fresh) {}
 
   TuningOutcome run() {
     begin();
@@ -74,54 +78,70 @@ class Tuning {
                       space_.folder.string()));
     }
     listener_.begun(space_.folder);
-    if (formats_wanted_) tune_formats();
-    JournaledMachine machine(journal_, [&] {
-      WorkerMachineOptions workers;
-      workers.target.model = options_.model;
-      workers.target.input_shapes = options_.input_shapes;
-      workers.target.threads = options_.threads;
-      workers.compile_jobs = options_.compile_jobs;
-      workers.stopped = listener_.stopped;
-      return worker_machine(std::move(workers));
-    });
-    JobListener progress;
-    progress.opened = [&](const Opened& opened) { workloads_ = opened.workloads; };
-    progress.progress = [&](JobProgress now) {
-      now.share = layouts_share_ + (1 - layouts_share_) * now.share;
-      now.elapsed_s += formats_.elapsed_s;
-      listener_.progress(
-          now, now.workload < 0 ? "" : name_of(workloads_[static_cast<size_t>(now.workload)]));
-    };
-    // In real time, though the whole model may still take it back.
-    progress.accepted = [&](const Accepted& accepted) {
-      accepted_.insert_or_assign(accepted.workload, outcome_of(accepted));
-      outcome_.operators.clear();
-      for (const auto& [workload, outcome] : accepted_) outcome_.operators.push_back(outcome);
-      listener_.changed(outcome_);
-    };
-    // More threads than the model has are no decision.
-    Device device = host_device();
-    device.cores = options_.threads;
-    finish(tune_operators(machine, device, job_, progress));
+    if (layouts_wanted_) tune_layouts();
+    tune_operators();
     return std::move(outcome_);
   }
 
  private:
   // Before the operators: those are tuned as they lie then.
-  void tune_formats() {
-    const FormatsOfJob job{id_, began_, effort_, repeat_tune_, job_.budget_s, target_};
-    const auto progress = [&](double share, double elapsed_s) {
+  void tune_layouts() {
+    const auto display = [&](double share, double elapsed_s) {
       layouts_share_ = share;
       listener_.progress({JobProgress::Phase::layouts, share, elapsed_s}, "");
     };
-    formats_ = tune_model_formats(journal_, options_, job, progress, listener_.stopped);
-    job_.budget_s -= formats_.elapsed_s;
-    outcome_.formats = formats_.line;
-    outcome_.layouts = formats_.outcome;
+    layouts_ = tune_model_layouts(journal_, options_, device_, identity_, job_.budget_s, display,
+                                  listener_.stopped);
+    job_.budget_s -= layouts_.elapsed_s;
+    outcome_.formats = layouts_.line;
+    outcome_.layouts = layouts_.outcome;
     listener_.changed(outcome_);
   }
 
-  // What the job is, once and for all: a job that is gone on with keeps it.
+  void tune_operators() {
+    JournaledMachine machine(journal_, [&] {
+      WorkerMachineOptions workers;
+      workers.target.model = options_.model;
+      workers.target.input_shapes = options_.input_shapes;
+      workers.target.threads = options_.threads;
+      workers.device = device_;
+      workers.compile_jobs = options_.compile_jobs;
+      workers.stopped = listener_.stopped;
+      return worker_machine(std::move(workers));
+    });
+    // More threads than the model has are no decision.
+    Device device = device_;
+    device.cores = options_.threads;
+    Job job(machine, device, job_, [&](const JobProgress& now) { show(now); });
+    workloads_ = job.open().workloads;
+    outcome_.has_operators = !workloads_.empty();
+    in_bank_ = policies_in_bank();
+    std::vector<bool> chosen;
+    for (const auto& policy : in_bank_) {
+      chosen.push_back(is_to_be_tuned(policy.has_value(), identity_.repeat_tune));
+    }
+    job.choose(chosen, transfer_seeds_in_bank());
+    // In the result file at once, though the whole model may still take it back.
+    std::map<int, OperatorOutcome> proven_so_far;
+    for (auto proven = job.next_proven(); !proven.empty(); proven = job.next_proven()) {
+      for (const Accepted& one : proven) {
+        proven_so_far.insert_or_assign(one.candidate.workload, outcome_of(one));
+      }
+      outcome_.operators.clear();
+      for (const auto& [_, outcome] : proven_so_far) outcome_.operators.push_back(outcome);
+      listener_.changed(outcome_);
+    }
+    finish(job.finish());
+  }
+
+  void show(JobProgress now) const {
+    now.share = layouts_share_ + (1 - layouts_share_) * now.share;
+    now.elapsed_s += layouts_.elapsed_s;
+    listener_.progress(
+        now, now.workload < 0 ? "" : name_of(workloads_[static_cast<size_t>(now.workload)]));
+  }
+
+  // The job's identity: a resumed job keeps it.
   void begin() {
     const std::string model = fmt::format("{:016x}", checksum(mapped(options_.model).bytes));
     const Json job = Json::parse(journal_.ask("job", [&] {
@@ -142,6 +162,7 @@ class Tuning {
                   {"vector", kinds.vector},
                   {"formats", options_.formats},
                   {"budget_s", options_.budget_s ? Json(*options_.budget_s) : Json()},
+                  {"run_loop", options_.run_loop},
                   {"repeat_tune", options_.repeat_tune}}
           .dump();
     }));
@@ -159,89 +180,94 @@ class Tuning {
         "--reload: the job in '{}' is for other shapes: give the --input_shape that it was begun "
         "with",
         space_.folder.string());
-    id_ = job.at("id");
-    effort_ = job.at("effort");
-    began_ = SystemTime(std::chrono::seconds(job.at("began_s").get<int64_t>()));
-    repeat_tune_ = job.at("repeat_tune");
-    formats_wanted_ = job.at("formats");
-    job_.seed = stable_hash(id_);
+    identity_.id = job.at("id");
+    identity_.began = SystemTime(std::chrono::seconds(job.at("began_s").get<int64_t>()));
+    identity_.effort = job.at("effort");
+    identity_.repeat_tune = job.at("repeat_tune");
+    identity_.target = target_of(device_, options_.threads);
+    identity_.processor = device_.processor;
+    layouts_wanted_ = job.at("formats");
+    job_.seed = stable_hash(identity_.id);
     job_.samples = job.at("samples");
+    job_.runs = job.at("run_loop");
     job_.least_gain *= static_cast<double>(kSamples) / static_cast<double>(job_.samples);
     job_.kinds = {job.at("cube"), job.at("vector")};
     if (!job.at("budget_s").is_null()) job_.budget_s = job.at("budget_s");
-    job_.chosen = [this](const std::vector<OpenWorkload>& all) { return chosen(all); };
-    job_.known = [this] { return known(); };
     outcome_.name = options_.model.stem().string();
     listener_.changed(outcome_);
   }
 
-  // Asked once, like everything that may be otherwise next time.
-  std::vector<bool> chosen(const std::vector<OpenWorkload>& all) {
+  Bank bank() const {
+    return Bank::for_writing(options_.banks.custom, identity_.target.soc_version);
+  }
+
+  // Of each workload. Asked once, like everything that may be otherwise next time.
+  std::vector<std::optional<std::string>> policies_in_bank() {
     const Json found = Json::parse(journal_.ask("bank", [&] {
-      const Bank bank = Bank::for_writing(options_.banks.custom, target_.soc_version);
       std::vector<std::string> texts;
-      for (const OpenWorkload& one : all) texts.push_back(one.text);
+      for (const OpenWorkload& one : workloads_) texts.push_back(one.text);
       Json list = Json::array();
-      for (const Found& one : bank.find(texts, target_)) {
+      for (const Found& one : bank().find(texts, identity_.target)) {
         for (const std::string& problem : one.problems) notice(problem);
         list.push_back(one.entry ? Json(one.entry->policy) : Json());
       }
       return list.dump();
     }));
-    std::vector<bool> chosen;
+    std::vector<std::optional<std::string>> policies;
     for (const Json& policy : found) {
-      in_bank_.push_back(policy.is_null() ? std::nullopt
+      policies.push_back(policy.is_null() ? std::nullopt
                                           : std::optional(policy.get<std::string>()));
-      chosen.push_back(is_to_be_tuned(in_bank_.back().has_value(), repeat_tune_));
     }
-    outcome_.has_operators = !all.empty();
-    return chosen;
+    return policies;
   }
 
-  // What the bank has for this target, asked once, too.
-  std::vector<Relative> known() {
+  // All that the bank has for this target, asked once, too.
+  std::vector<TransferSeed> transfer_seeds_in_bank() {
     const Json found = Json::parse(journal_.ask("known policies", [&] {
-      const Bank bank = Bank::for_writing(options_.banks.custom, target_.soc_version);
       Json list = Json::array();
-      for (const StoredEntry& one : bank.entries()) {
-        const bool counts = one.state == StoredEntry::State::good && one.entry.target == target_ &&
-                            !one.entry.is_of_graph();
+      for (const StoredEntry& one : bank().entries()) {
+        const bool counts = one.state == StoredEntry::State::good &&
+                            one.entry.target == identity_.target && !one.entry.is_of_graph();
         if (counts) list.push_back({one.entry.workload, one.entry.policy});
       }
       return list.dump();
     }));
-    std::vector<Relative> known;
-    for (const Json& one : found) known.push_back({one.at(0), one.at(1)});
-    return known;
+    std::vector<TransferSeed> seeds;
+    for (const Json& one : found) seeds.push_back({one.at(0), one.at(1)});
+    return seeds;
   }
 
   OperatorOutcome outcome_of(const Accepted& accepted) const {
-    const OpenWorkload& workload = workloads_[static_cast<size_t>(accepted.workload)];
+    const auto at = static_cast<size_t>(accepted.candidate.workload);
+    const OpenWorkload& workload = workloads_[at];
     OperatorOutcome outcome;
     outcome.name = name_of(workload);
     outcome.types = types_of(workload);
-    outcome.mode = mode_of(workload.text, workload.policy, accepted.policy,
-                           formats_.changed.contains(workload.text));
-    outcome.tuned =
-        tuned(in_bank_[static_cast<size_t>(accepted.workload)].has_value(), repeat_tune_, true);
+    outcome.mode = mode_of(workload.text, workload.policy, accepted.candidate.choice,
+                           layouts_.changed.contains(workload.text));
+    outcome.tuned = tuned(in_bank_[at].has_value(), identity_.repeat_tune, true);
     outcome.gain = accepted.gain;
-    outcome.measurements = {evidence_name(accepted.workload)};
+    outcome.measurements = {evidence_name(at)};
     outcome.policy_before = workload.policy;
-    outcome.policy_after = accepted.policy;
+    outcome.policy_after = accepted.candidate.choice;
     outcome.why = accepted.why;
     return outcome;
   }
-  std::string evidence_name(int workload) const { return fmt::format("{}/{}", id_, workload); }
+  std::string evidence_name(size_t workload) const {
+    return fmt::format("{}/{}", identity_.id, workload);
+  }
 
   void finish(const JobResult& result) {
-    Bank bank = Bank::for_writing(options_.banks.custom, target_.soc_version);
+    Bank into = bank();
     outcome_.operators.clear();
+    outcome_.seconds = layouts_.elapsed_s + result.elapsed_s;
     std::vector<bool> better(workloads_.size());
     for (const Accepted& accepted : result.accepted) {
       const OperatorOutcome outcome = outcome_of(accepted);
-      const BankEntry entry = entry_of(accepted, outcome, result.elapsed_s);
-      const auto at = static_cast<size_t>(accepted.workload);
-      if (!keep(bank, entry, in_bank_[at], outcome.name)) continue;
+      const auto at = static_cast<size_t>(accepted.candidate.workload);
+      const BankEntry entry = entry_of(identity_, workloads_[at].text, accepted.candidate.choice,
+                                       accepted.gain, evidence_name(at), outcome_.seconds);
+      if (!store(into, entry, in_bank_[at], outcome.name)) continue;
       better[at] = true;
       outcome_.operators.push_back(outcome);
     }
@@ -249,16 +275,15 @@ class Tuning {
       const bool is_failed = std::find(result.failed.begin(), result.failed.end(),
                                        static_cast<int>(i)) != result.failed.end();
       if (is_failed) outcome_.failed_operators.push_back(name_of(workloads_[i]));
-      else outcome_.counts.count(tuned(in_bank_[i].has_value(), repeat_tune_, better[i]));
+      else outcome_.counts.count(tuned(in_bank_[i].has_value(), identity_.repeat_tune, better[i]));
     }
     if (result.before_ns > 0) outcome_.baseline_ns = result.before_ns;
     outcome_.model = result.gain;
     outcome_.unproven_model = result.unproven_gain;
-    if (formats_.outcome) add_formats(*formats_.outcome);
+    if (layouts_.outcome) add_layouts(*layouts_.outcome);
     outcome_.taken_back = result.taken_back;
     outcome_.tried = result.tried;
     if (result.expected_gain >= job_.least_gain) outcome_.expected_gain = result.expected_gain;
-    outcome_.seconds = formats_.elapsed_s + result.elapsed_s;
     write_model();
     outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful
                                                        : TuningOutcome::State::failed;
@@ -267,12 +292,12 @@ class Tuning {
   }
 
   // The operators were compared with the model as it was with its new layouts.
-  void add_formats(const OperatorOutcome& formats) {
-    outcome_.baseline_ns = formats.gain.before_ns;
-    outcome_.model = outcome_.model ? in_a_row(formats.gain, *outcome_.model) : formats.gain;
+  void add_layouts(const OperatorOutcome& layouts) {
+    outcome_.baseline_ns = layouts.gain.before_ns;
+    outcome_.model = outcome_.model ? in_a_row(layouts.gain, *outcome_.model) : layouts.gain;
     outcome_.unproven_model.reset();
     for (const OpenWorkload& workload : workloads_) {
-      if (!formats_.changed.contains(workload.text)) continue;
+      if (!layouts_.changed.contains(workload.text)) continue;
       for (const std::string& type : types_of(workload)) {
         std::vector<std::string>& types = outcome_.layouts->types;
         if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
@@ -280,51 +305,35 @@ class Tuning {
     }
   }
 
-  BankEntry entry_of(const Accepted& accepted, const OperatorOutcome& outcome,
-                     double elapsed_s) const {
-    BankEntry entry;
-    entry.workload = workloads_[static_cast<size_t>(accepted.workload)].text;
-    entry.target = target_;
-    entry.policy = accepted.policy;
-    entry.gain = accepted.gain;
-    entry.evidence = outcome.measurements;
-    entry.processor = host_device().processor;
-    entry.date = utc_text(
-        began_ + std::chrono::seconds(static_cast<int64_t>(formats_.elapsed_s + elapsed_s)));
-    entry.effort = effort_;
-    return entry;
-  }
-
   void write_model() const {
     const std::filesystem::path file = options_.output.empty() ? space_.model() : options_.output;
     const LoadOptions load{options_.input_shapes, options_.threads, ""};
-    write_om(file, LoadedModel::compiled(options_.model, load).model);
+    write_om(file, LoadedModel::compiled(options_.model, load, backend_).model);
     listener_.written(file);
   }
 
   const DeviceLock lock_{0};  // before anything is made: who is refused leaves nothing behind
   const TuneOptions& options_;
+  const std::shared_ptr<const Backend>& backend_;
+  const Device& device_;
   const TuneListener& listener_;
   WorkSpace space_;
   Journal journal_;
-  Target target_;
-  std::string id_, effort_;
-  SystemTime began_;
-  bool repeat_tune_ = false;
-  bool formats_wanted_ = false;
-  ModelFormats formats_;
-  double layouts_share_ = 0;  // of the job's progress
+  JobIdentity identity_;
   JobOptions job_;
+  bool layouts_wanted_ = false;
+  ModelLayouts layouts_;
+  double layouts_share_ = 0;  // of the job's progress
   std::vector<OpenWorkload> workloads_;
-  std::vector<std::optional<std::string>> in_bank_;
-  std::map<int, OperatorOutcome> accepted_;  // so far, by workload
+  std::vector<std::optional<std::string>> in_bank_;  // of each its policy
   TuningOutcome outcome_;
 };
 
 }  // namespace
 
-TuningOutcome tune(const TuneOptions& options, const TuneListener& listener) {
-  return Tuning(options, listener).run();
+TuningOutcome tune(const TuneOptions& options, const std::shared_ptr<const Backend>& backend,
+                   const TuneListener& listener) {
+  return Tuning(options, backend, listener).run();
 }
 
 }  // namespace aoe

@@ -3,16 +3,17 @@
 #include <filesystem>
 #include <functional>
 
-#include "tune/job.h"
-#include "tune/options.h"
+#include "backend/backend.h"
+#include "tune/job/job_state.h"
 #include "tune/outcome.h"
+#include "tune/setup/options.h"
 
 namespace aoe {
 
 // Is told what a job comes to; what it does with that (a result file, a screen) is no matter of the
 // job.
 struct TuneListener {
-  // The job has a folder, in which it can be gone on with.
+  // The job has a folder from which it can be resumed.
   std::function<void(const std::filesystem::path& folder)> begun = [](const auto&) {};
   // At the beginning and after each operator.
   std::function<void(const TuningOutcome&)> changed = [](const auto&) {};
@@ -25,8 +26,9 @@ struct TuneListener {
   std::function<bool()> stopped = [] { return false; };
 };
 
-// Tunes the operators of a model. `options` are resolved, and nothing stands in the way of the job.
-// What the user has to mend is an Error.
-TuningOutcome tune(const TuneOptions& options, const TuneListener& listener);
+// Tunes the operators of a model for a device, which must be the one that it runs on. `options` are
+// resolved, and the job's preconditions hold. What the user has to mend is an Error.
+TuningOutcome tune(const TuneOptions& options, const std::shared_ptr<const Backend>& backend,
+                   const TuneListener& listener);
 
 }  // namespace aoe

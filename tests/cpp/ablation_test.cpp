@@ -1,4 +1,4 @@
-#include "tune/ablation.h"
+#include "tune/job/ablation.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Policy changed(const Space& space, const Policy& policy, const std::string& name
 
 TEST(Ablation, TakesBackEachDifferenceAlone) {
   const auto space = space_of(kProduct);
-  const Policy before = space->standard();
+  const Policy before = space->default_policy();
   const Policy one = changed(*space, before, "item 1: columns first");
   const Policy winner = changed(*space, one, "item 1: tile rows");
   const std::vector<Ablation> found = ablations(*space, winner, before);
@@ -43,7 +43,7 @@ TEST(Ablation, TakesBackEachDifferenceAlone) {
 
 TEST(Ablation, NamesTheItemWhereThereAreSeveral) {
   const auto space = space_of(kSoftmax);
-  const Policy one_item = space->standard();
+  const Policy one_item = space->default_policy();
   ASSERT_EQ(one_item.items.size(), 1u);
   const Policy unrolled = changed(*space, one_item, "item 1: loop 2: unroll");
   ASSERT_EQ(ablations(*space, unrolled, one_item).size(), 1u);
@@ -67,13 +67,13 @@ TEST(Ablation, NamesTheItemWhereThereAreSeveral) {
 
 TEST(Ablation, TakesAnotherAlgorithmForOneDecision) {
   const auto space = space_of(kConvolution);
-  const std::vector<Decision> chain = space->decisions(space->standard());
+  const std::vector<Decision> chain = space->decisions(space->default_policy());
   const std::string name = "stage 0: winograd";
   const auto at = std::find_if(chain.begin(), chain.end(),
                                [&](const Decision& one) { return one.name == name; });
   ASSERT_NE(at, chain.end());
   const auto d = static_cast<size_t>(at - chain.begin());
-  const Policy before = space->with(space->standard(), d, 0);
+  const Policy before = space->with(space->default_policy(), d, 0);
   const Policy other = space->with(before, d, 2);
   const std::vector<Ablation> alone = ablations(*space, other, before);
   ASSERT_EQ(alone.size(), 1u);
@@ -118,7 +118,7 @@ TEST(Ablation, TriesWhatThereIsTimeFor) {
 Opened three_workloads() {
   Opened opened;
   opened.workloads.resize(3);
-  for (OpenWorkload& one : opened.workloads) one.own_ns = 1e8;
+  for (OpenWorkload& one : opened.workloads) one.baseline_ns = 1e8;
   return opened;
 }
 
@@ -140,20 +140,21 @@ TEST(Ablation, RanksByWhatIsLost) {
   PassesResult measured;
   std::map<std::string, int> runs;
   for (const Assignment& assignment : passes.wanted().passes) {
-    ASSERT_EQ(assignment.size(), 3u);
-    EXPECT_EQ(assignment[1], 0);  // has no winner
+    ASSERT_EQ(assignment.workloads.size(), 3u);
+    EXPECT_EQ(assignment.workloads[1], CandidateId::baseline);  // has no winner
     Pass pass;
-    for (size_t w = 0; w < assignment.size(); ++w) {
-      if (assignment[w] == 0) {
+    for (size_t w = 0; w < assignment.workloads.size(); ++w) {
+      const CandidateId id = assignment.workloads[w];
+      if (id == CandidateId::baseline) {
         pass.workload_ns.push_back(100);
         continue;
       }
-      const Proposal& one = passes.wanted().candidates[static_cast<size_t>(assignment[w]) - 1];
+      const Candidate& one = passes.wanted().candidates[index_of(id)];
       EXPECT_EQ(one.workload, static_cast<int>(w));
-      const int run = w == 2 ? runs[one.policy]++ : 1;
+      const int run = w == 2 ? runs[one.choice]++ : 1;
       // Abandoned after two runs that were too slow.
-      const bool gone = one.policy == "without c" && run >= 2;
-      pass.workload_ns.push_back(gone ? std::nan("") : truth.at(one.policy) * (run == 3 ? 2 : 1));
+      const bool gone = one.choice == "without c" && run >= 2;
+      pass.workload_ns.push_back(gone ? std::nan("") : truth.at(one.choice) * (run == 3 ? 2 : 1));
     }
     measured.passes.push_back(pass);
   }

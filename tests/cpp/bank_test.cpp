@@ -41,25 +41,23 @@ TEST(TunedTest, WhatIsWrittenWhen) {
     bool repeat_tune;
     bool better;
     Tuned outcome;
-    bool written;
     TunedCounts counts;
     int hit;
   };
   const Row rows[] = {
-      {true, false, false, Tuned::reserved, false, {.reserved = 1}, 1},
-      {true, false, true, Tuned::reserved, false, {.reserved = 1}, 1},
-      {true, true, true, Tuned::update, true, {.update = 1}, 1},
-      {true, true, false, Tuned::reserved, false, {.reserved = 1}, 1},
-      {false, false, true, Tuned::add, true, {.add = 1}, 0},
-      {false, true, true, Tuned::add, true, {.add = 1}, 0},
-      {false, false, false, Tuned::unsatisfied, false, {.unsatisfied = 1}, 0},
-      {false, true, false, Tuned::unsatisfied, false, {.unsatisfied = 1}, 0},
+      {true, false, false, Tuned::reserved, {.reserved = 1}, 1},
+      {true, false, true, Tuned::reserved, {.reserved = 1}, 1},
+      {true, true, true, Tuned::update, {.update = 1}, 1},
+      {true, true, false, Tuned::reserved, {.reserved = 1}, 1},
+      {false, false, true, Tuned::add, {.add = 1}, 0},
+      {false, true, true, Tuned::add, {.add = 1}, 0},
+      {false, false, false, Tuned::unsatisfied, {.unsatisfied = 1}, 0},
+      {false, true, false, Tuned::unsatisfied, {.unsatisfied = 1}, 0},
   };
   TunedCounts all;
   for (const Row& row : rows) {
     const Tuned outcome = tuned(row.in_bank, row.repeat_tune, row.better);
     EXPECT_EQ(outcome, row.outcome);
-    EXPECT_EQ(is_written(outcome), row.written);
     TunedCounts counts;
     counts.count(outcome);
     EXPECT_EQ(counts, row.counts);

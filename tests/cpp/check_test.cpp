@@ -1,11 +1,11 @@
-#include "measure/check.h"
+#include "measure/worker/numeric_check.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "expr/parse.h"
-#include "measure/guarded_memory.h"
+#include "measure/host/guarded_memory.h"
 
 namespace aoe {
 namespace {

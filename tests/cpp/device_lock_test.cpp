@@ -1,4 +1,4 @@
-#include "measure/device_lock.h"
+#include "measure/host/device_lock.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "tune/expectation.h"
+#include "tune/job/expectation.h"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "expr/parse.h"
 #include "policy/policy_text.h"
 #include "policy/schedule.h"
-#include "tune/machine.h"
+#include "tune/job/job.h"
 
 namespace aoe {
 
@@ -41,24 +42,27 @@ class FakeMachine : public Machine {
   }
 
   // Up to 30 % faster than the default, or slower.
-  virtual double factor(const Proposal& proposal) const {
+  virtual double factor(const Candidate& candidate) const {
     if (faults_.no_better) return 1;
-    return 0.7 + 0.8 * static_cast<double>(std::hash<std::string>()(proposal.policy) % 1000) / 1000;
+    return 0.7 +
+           0.8 * static_cast<double>(std::hash<std::string>()(candidate.choice) % 1000) / 1000;
   }
-  virtual double factor_at_first_sight(const Proposal& proposal) const { return factor(proposal); }
-  bool is_wrong(const Proposal& proposal) const {
-    return faults_.some_are_wrong && std::hash<std::string>()(proposal.policy) % 3 == 0 &&
-           proposal.policy != opened_.workloads[static_cast<size_t>(proposal.workload)].policy;
+  virtual double factor_at_first_sight(const Candidate& candidate) const {
+    return factor(candidate);
   }
-  bool crashes(const Proposal& proposal) const {
-    return faults_.some_crash && std::hash<std::string>()(proposal.policy) % 7 == 1;
+  bool is_wrong(const Candidate& candidate) const {
+    return faults_.some_are_wrong && std::hash<std::string>()(candidate.choice) % 3 == 0 &&
+           candidate.choice != opened_.workloads[static_cast<size_t>(candidate.workload)].policy;
+  }
+  bool crashes(const Candidate& candidate) const {
+    return faults_.some_crash && std::hash<std::string>()(candidate.choice) % 7 == 1;
   }
 
   Opened open() override { return opened_; }
   Done work(const Work& work) override {
     Done done;
-    for (const Proposal& one : work.compile) {
-      EXPECT_FALSE(to_string(parse_policy(one.policy, parse_workload(text_of(one))),
+    for (const Candidate& one : work.compile) {
+      EXPECT_FALSE(to_string(parse_policy(one.choice, parse_workload(text_of(one))),
                              parse_workload(text_of(one)))
                        .empty());
       if (is_wrong(one)) done.compiled.push_back(Failure{Cause::wrong_result, "wrong"});
@@ -70,15 +74,15 @@ class FakeMachine : public Machine {
       std::normal_distribution<double> noise(0, 0.003);
       drift_ = std::clamp(drift_ + noise(random_), -0.1, 0.1);
       const double common = std::exp(drift_) * (random_() % 20 == 0 ? 1.3 : 1);
-      for (size_t w = 0; w < assignment.size(); ++w) {
-        double ns = opened_.workloads[w].own_ns;
-        if (assignment[w] > 0) {
-          const auto at = static_cast<size_t>(assignment[w]) - 1;
-          const Proposal& one = work.measure.candidates[at];
+      for (size_t w = 0; w < assignment.workloads.size(); ++w) {
+        const CandidateId id = assignment.workloads[w];
+        double ns = opened_.workloads[w].baseline_ns;
+        if (id != CandidateId::baseline) {
+          const Candidate& one = work.measure.candidates[index_of(id)];
           EXPECT_EQ(one.workload, static_cast<int>(w));
           EXPECT_FALSE(is_wrong(one)) << "timed though it is wrong";
           if (crashes(one)) {
-            done.measured = {{}, {{assignment[w], {Cause::crash, "signal 11"}}}};
+            done.measured = {{}, {{id, {Cause::crash, "signal 11"}}}};
             return finished(work, done);
           }
           ns *= work.measure.limits_ns.empty() ? factor(one) : factor_at_first_sight(one);
@@ -90,14 +94,14 @@ class FakeMachine : public Machine {
     }
     return finished(work, done);
   }
-  void decide(const std::string&, const std::string&) override {}
+  void record_decision(const std::string&, const std::string&) override {}
 
   double elapsed_s() const { return elapsed_s_; }
   virtual double seconds(const Work&) const { return 0.5; }
   const Opened& opened() const { return opened_; }
 
  private:
-  const std::string& text_of(const Proposal& one) const {
+  const std::string& text_of(const Candidate& one) const {
     return opened_.workloads[static_cast<size_t>(one.workload)].text;
   }
   Done finished(const Work& work, Done done) {
@@ -112,5 +116,24 @@ class FakeMachine : public Machine {
   double drift_ = 0;
   double elapsed_s_ = 0;
 };
+
+// The whole of a job that tunes all workloads, or those chosen.
+struct JobCalls {
+  std::vector<bool> chosen = {};
+  std::vector<TransferSeed> seeds = {};
+  std::function<void(const JobProgress&)> display = [](const JobProgress&) {};
+  std::function<void(const Accepted&)> proven = [](const Accepted&) {};
+};
+
+inline JobResult tuned_operators(Machine& machine, const JobOptions& options,
+                                 const JobCalls& calls = {}) {
+  Job job(machine, host_device(), options, calls.display);
+  const std::vector<bool> all(job.open().workloads.size(), true);
+  job.choose(calls.chosen.empty() ? all : calls.chosen, calls.seeds);
+  for (auto proven = job.next_proven(); !proven.empty(); proven = job.next_proven()) {
+    for (const Accepted& one : proven) calls.proven(one);
+  }
+  return job.finish();
+}
 
 }  // namespace aoe

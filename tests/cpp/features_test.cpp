@@ -1,4 +1,4 @@
-#include "search/features.h"
+#include "search/kernel_features.h"
 
 #include <gtest/gtest.h>
 
@@ -40,8 +40,8 @@ bool differ(const std::vector<float>& a, const std::vector<float>& b) {
 TEST(Features, TellNeighboursApart) {
   for (const char* text : {kProduct, kSoftmax}) {
     const auto space = space_of(text);
-    const std::vector<float> standard = features_in(*space, space->standard());
-    for (const Policy& other : space->neighbours(space->standard())) {
+    const std::vector<float> standard = features_in(*space, space->default_policy());
+    for (const Policy& other : space->neighbours(space->default_policy())) {
       EXPECT_TRUE(differ(standard, features_in(*space, other)))
           << to_string(other, space->workload());
     }
@@ -50,7 +50,7 @@ TEST(Features, TellNeighboursApart) {
 
 TEST(Features, SayWhatTheyAreCalled) {
   const auto space = space_of(kProduct);
-  Policy policy = space->standard();
+  Policy policy = space->default_policy();
   auto& product = std::get<ProductPolicy>(policy.items[0]);
   product.rows = 5;
   product.vectors = 2;

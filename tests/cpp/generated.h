@@ -6,19 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "codegen/elements.h"
-#include "codegen/jit.h"
+#include "codegen/emit/elements.h"
+#include "codegen/jit/compiler.h"
+#include "tests/cpp/backends.h"
 
 namespace aoe {
-
-// The instruction sets that this machine has, each as a device.
-inline std::vector<Device> host_devices() {
-  std::vector<Device> devices;
-  for (const Feature set : host_device().vector_features()) {
-    devices.push_back(narrowed(host_device(), set));
-  }
-  return devices;
-}
 
 // Tests of generated code: functions over pointers, many in one module to save compilations.
 class Generated {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/cpu_backend.h"
 #include "graph/simplify.h"
 #include "runtime/loaded_model.h"
 #include "tests/cpp/onnx_builder.h"
@@ -25,7 +26,8 @@ Graph simplified(const OnnxBuilder& builder) {
 std::vector<double> run(const OnnxBuilder& builder, const std::map<std::string, Value>& feeds,
                         const LoadOptions& options = {}) {
   const std::string bytes = builder.bytes();
-  const auto model = LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), options);
+  const auto model =
+      LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), options, host_backend());
   return model.run(feeds)[0].tensor().to_doubles();
 }
 
@@ -205,7 +207,7 @@ TEST(Import, FunctionsAreReplacedByWhatIsInThem) {
   EXPECT_EQ(operators(b.parse()), (std::vector<std::string>{"Add", "Add"}));
   EXPECT_EQ(run(b, {{"x", Tensor::of<float>({1, 2}, {2})}}), (std::vector<double>{4, 8}));
   const std::string bytes = b.bytes();
-  const auto model = LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), {});
+  const auto model = LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), {}, host_backend());
   EXPECT_EQ(model.outputs()[0].name, "y");
 }
 
@@ -269,7 +271,7 @@ TEST(Model, ManyShapesInTurn) {
   b.node("Neg", {"x"}, {"y"});
   b.output("y");
   const std::string bytes = b.bytes();
-  const auto model = LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), {});
+  const auto model = LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), {}, host_backend());
   for (int round = 0; round < 2; ++round) {
     for (int64_t n = 1; n < 40; ++n) {
       const Tensor x = counting({n});

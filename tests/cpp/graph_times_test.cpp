@@ -5,6 +5,7 @@
 
 #include "bank/bank.h"
 #include "base/hash.h"
+#include "codegen/cpu_backend.h"
 #include "plan/task_times.h"
 #include "runtime/stored_policies.h"
 #include "tests/cpp/small_networks.h"
@@ -108,12 +109,12 @@ TEST(GraphTimes, GoWithTheOmFile) {
   const auto file = folder.path() / "model.onnx";
   std::ofstream(file, std::ios::binary) << two_convolutions_network().bytes();
   const LoadOptions options{.threads = 1, .graph_times = {{graph_name(), times_for_blocks()}}};
-  const OmModel compiled = LoadedModel::compiled(file, options).model;
+  const OmModel compiled = LoadedModel::compiled(file, options, host_backend()).model;
   EXPECT_EQ(compiled.policies.at(stable_hash(graph_name())), times_for_blocks());
   const auto om = folder.path() / "model.om";
   write_om(om, compiled);
-  EXPECT_TRUE(is_blocked(LoadedModel::from_file(om, {.threads = 1})));
-  EXPECT_FALSE(is_blocked(LoadedModel::from_file(file, {.threads = 1})));
+  EXPECT_TRUE(is_blocked(LoadedModel::from_file(om, {.threads = 1}, host_backend())));
+  EXPECT_FALSE(is_blocked(LoadedModel::from_file(file, {.threads = 1}, host_backend())));
 }
 
 }  // namespace

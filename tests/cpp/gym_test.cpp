@@ -22,7 +22,7 @@ TEST(Gym, EveryWorkloadIsRecordedAndReadsBack) {
         << recorded.of.name;
     // Of what is left, today's default must be a part.
     EXPECT_GE(recorded.samples.size(), 50u) << recorded.of.name;
-    EXPECT_EQ(recorded.samples[0].policy, space.space()->standard()) << recorded.of.name;
+    EXPECT_EQ(recorded.samples[0].policy, space.space()->default_policy()) << recorded.of.name;
     EXPECT_EQ(recorded.samples[0].share, 1) << recorded.of.name;
   }
 }

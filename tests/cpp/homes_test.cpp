@@ -17,7 +17,7 @@ std::string plan_text(const OnnxBuilder& builder) {
     text += fmt::format("{} {}", at++, graph.nodes[static_cast<size_t>(step.last_node())].name);
     text += step.kind == PlanStep::Kind::in_place ? " in place:" : ":";
     for (const int id : values_made(step, graph)) {
-      const Home& home = plan.homes[static_cast<size_t>(id)];
+      const BufferAssignment& home = plan.assignments[static_cast<size_t>(id)];
       constexpr const char* kWhere[] = {"nothing", "constant", "input",
                                         "output",  "buffer",   "apart"};
       text += fmt::format(" {} {}", graph.value(id).name, kWhere[static_cast<int>(home.in)]);

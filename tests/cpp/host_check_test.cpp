@@ -1,4 +1,4 @@
-#include "measure/host_check.h"
+#include "measure/host/host_check.h"
 
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST(HostCheck, WidensMarginsOnNoisyHosts) {
   EXPECT_NEAR(margin_factor(noisy), 3.5, 1e-9);
   EXPECT_EQ(host_notes(noisy),
             std::vector<std::string>{
-                "the same work differs from itself by 3.5 %: only gains above 3.5 % are believed"});
+                "the same work differs from itself by 3.5 %: only gains above 3.5 % are accepted"});
 
   HostFigures shared = quiet;
   shared.others_share = 0.5;
@@ -65,7 +65,7 @@ TEST(HostCheck, WidensMarginsOnNoisyHosts) {
   EXPECT_EQ(notes[0],
             "other processes take 50 % of the 2 cores this one may use (load average 1.2)");
   EXPECT_EQ(notes[1], "the hypervisor gives 8 % of their time to other machines");
-  EXPECT_EQ(notes[2], "this may disturb measurements: only gains above 2.0 % are believed");
+  EXPECT_EQ(notes[2], "this may disturb measurements: only gains above 2.0 % are accepted");
 
   HostFigures slow = quiet;
   slow.clock_ghz = 1.2;

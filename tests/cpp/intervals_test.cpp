@@ -1,4 +1,4 @@
-#include "measure/intervals.h"
+#include "measure/statistics/intervals.h"
 
 #include <gtest/gtest.h>
 

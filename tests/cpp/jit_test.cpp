@@ -1,4 +1,4 @@
-#include "codegen/jit.h"
+#include "codegen/jit/compiler.h"
 
 #include <gtest/gtest.h>
 #include <llvm/IR/IRBuilder.h>
@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "codegen/builder.h"
+#include "codegen/emit/function_builder.h"
 #include "tests/cpp/error_message.h"
 #include "tests/cpp/temporary_folder.h"
 
@@ -81,8 +81,8 @@ std::shared_ptr<const Code> code_without_object() {
 
 // --- code in memory ---------------------------------------------------------------------------
 
-TEST(KnownCode, HoldsTheLatestAndKnowsWhatOthersHold) {
-  KnownCode known(2);
+TEST(CodeCache, HoldsTheLatestAndKnowsWhatOthersHold) {
+  CodeCache known(2);
   int made = 0;
   const auto get = [&](const std::string& key) {
     return known.get(key, [&] { return ++made, code_without_object(); });
@@ -101,24 +101,24 @@ TEST(KnownCode, HoldsTheLatestAndKnowsWhatOthersHold) {
   EXPECT_EQ(made, 5);
 }
 
-TEST(KnownCode, DoesNotGrowWithKeysThatNobodyHolds) {
-  KnownCode known(10);
+TEST(CodeCache, DoesNotGrowWithKeysThatNobodyHolds) {
+  CodeCache known(10);
   for (int i = 0; i < 10000; ++i) known.get(std::to_string(i), code_without_object);
   EXPECT_LE(known.size(), 20U);
   for (int i = 0; i < 10000; ++i) {
-    EXPECT_THROW(known.get(std::to_string(i), []() -> KnownCode::Made { fail("no"); }), Error);
+    EXPECT_THROW(known.get(std::to_string(i), []() -> CodeCache::Made { fail("no"); }), Error);
   }
   EXPECT_LE(known.size(), 20U);
 }
 
-TEST(KnownCode, RemembersErrorsButNotAccidents) {
-  KnownCode known(10);
+TEST(CodeCache, RemembersErrorsButNotAccidents) {
+  CodeCache known(10);
   int tries = 0;
-  const auto fails = [&]() -> KnownCode::Made {
+  const auto fails = [&]() -> CodeCache::Made {
     ++tries;
     fail("the nest is too deep");
   };
-  const auto runs_out = [&]() -> KnownCode::Made {
+  const auto runs_out = [&]() -> CodeCache::Made {
     ++tries;
     throw std::bad_alloc();
   };

@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "measure/proof.h"
+#include "measure/statistics/proof.h"
 #include "tests/cpp/fake_machine.h"
-#include "tune/job.h"
 
 namespace aoe {
 namespace {
@@ -12,13 +11,13 @@ namespace {
 class MachineOfOrder : public FakeMachine {
  public:
   MachineOfOrder() : FakeMachine({}) {}
-  double factor(const Proposal& proposal) const override {
-    const std::string& before = opened().workloads[static_cast<size_t>(proposal.workload)].policy;
+  double factor(const Candidate& candidate) const override {
+    const std::string& before = opened().workloads[static_cast<size_t>(candidate.workload)].policy;
     const auto has = [](const std::string& policy, const char* order) {
       return policy.find(order) != std::string::npos;
     };
     const auto turned = [&](const char* from, const char* to) {
-      return has(before, from) && has(proposal.policy, to);
+      return has(before, from) && has(candidate.choice, to);
     };
     return turned("first=rows", "first=columns") || turned("first=columns", "first=rows") ? 0.75
                                                                                           : 1;
@@ -27,7 +26,7 @@ class MachineOfOrder : public FakeMachine {
 
 TEST(Job, FindsTheDecisionThatMatters) {
   MachineOfOrder machine;
-  const JobResult result = tune_operators(machine, host_device(), {});
+  const JobResult result = tuned_operators(machine, {});
   ASSERT_EQ(result.accepted.size(), 1u);
   ASSERT_TRUE(result.accepted[0].why);
   const Explanation& why = *result.accepted[0].why;
@@ -62,7 +61,7 @@ class LateMachine : public FakeMachine {
 
 TEST(Job, ExplainsNothingWhenTimeIsOut) {
   LateMachine machine;
-  const JobResult result = tune_operators(machine, host_device(), {.budget_s = 100});
+  const JobResult result = tuned_operators(machine, {.budget_s = 100});
   ASSERT_EQ(result.accepted.size(), 2u);
   for (const Accepted& one : result.accepted) {
     ASSERT_TRUE(one.why);

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "tests/cpp/fake_machine.h"
-#include "tune/job.h"
 
 namespace aoe {
 namespace {
@@ -15,22 +14,22 @@ class OrderedMachine : public FakeMachine {
  public:
   using Factor = std::function<double(int workload, size_t before)>;
 
-  explicit OrderedMachine(Factor truth, Factor first_sight = nullptr)
+  explicit OrderedMachine(const Factor& truth, const Factor& first_sight = nullptr)
       : FakeMachine({}), truth_(truth), first_sight_(first_sight ? first_sight : truth) {}
 
-  double factor(const Proposal& proposal) const override { return by(truth_, proposal); }
-  double factor_at_first_sight(const Proposal& proposal) const override {
-    return by(first_sight_, proposal);
+  double factor(const Candidate& candidate) const override { return by(truth_, candidate); }
+  double factor_at_first_sight(const Candidate& candidate) const override {
+    return by(first_sight_, candidate);
   }
   Done work(const Work& work) override {
-    for (const Proposal& one : work.compile) {
-      const auto [at, added] = order_.try_emplace({one.workload, one.policy});
+    for (const Candidate& one : work.compile) {
+      const auto [at, added] = order_.try_emplace(one);
       if (added) at->second = compiled_[one.workload]++;
     }
     // What is compiled alone is no sample: a round's first ones, or a winner without a decision.
     if (!work.compile.empty() && !work.measure.passes.empty()) last_sampled_s_ = elapsed_s();
     if (work.measure.fresh) {
-      for (const Proposal& one : work.measure.candidates) confirmed_.insert(key(one));
+      confirmed_.insert(work.measure.candidates.begin(), work.measure.candidates.end());
     }
     return FakeMachine::work(work);
   }
@@ -41,19 +40,18 @@ class OrderedMachine : public FakeMachine {
   size_t confirmed(int workload) const {
     return static_cast<size_t>(
         std::count_if(confirmed_.begin(), confirmed_.end(),
-                      [&](const auto& one) { return one.first == workload; }));
+                      [&](const Candidate& one) { return one.workload == workload; }));
   }
 
  private:
-  static std::pair<int, std::string> key(const Proposal& one) { return {one.workload, one.policy}; }
-  double by(const Factor& factor, const Proposal& one) const {
-    return factor(one.workload, order_.at(key(one)));
+  double by(const Factor& factor, const Candidate& one) const {
+    return factor(one.workload, order_.at(one));
   }
 
   Factor truth_, first_sight_;
-  std::map<std::pair<int, std::string>, size_t> order_;
+  std::map<Candidate, size_t> order_;
   std::map<int, size_t> compiled_;
-  std::set<std::pair<int, std::string>> confirmed_;
+  std::set<Candidate> confirmed_;
   double last_sampled_s_ = 0;
 };
 
@@ -69,21 +67,19 @@ struct Course {
 
 Course course_of(OrderedMachine& machine, const JobOptions& options) {
   Course course;
-  JobListener listener;
-  listener.accepted = [&](const Accepted& one) {
-    course.told.push_back({machine.elapsed_s(), one});
-  };
+  JobCalls calls;
+  calls.proven = [&](const Accepted& one) { course.told.push_back({machine.elapsed_s(), one}); };
   double share = 0;
-  listener.progress = [&](const JobProgress& progress) {
+  calls.display = [&](const JobProgress& progress) {
     EXPECT_GE(progress.share, share);
     EXPECT_LE(progress.share, 1);
     share = progress.share;
   };
-  course.result = tune_operators(machine, host_device(), options, listener);
+  course.result = tuned_operators(machine, options, calls);
   return course;
 }
 
-// All of them the same, but for the policy that stands.
+// All of them the same, but for the baseline policy.
 OrderedMachine::Factor always(double factor) {
   return [factor](int, size_t before) { return before == 0 ? 1 : factor; };
 }
@@ -106,17 +102,18 @@ TEST(JobRounds, ALaterPolicyThatIsBetterTakesTheProvenOnesPlace) {
   });
   const Course course = course_of(machine, {.least_gain = 0, .budget_s = 80});
   ASSERT_EQ(course.told.size(), 3u);
-  EXPECT_EQ(course.told[2].accepted.workload, 1);
+  EXPECT_EQ(course.told[2].accepted.candidate.workload, 1);
   ASSERT_EQ(course.result.accepted.size(), 2u);
   for (const Accepted& one : course.result.accepted) {
-    EXPECT_EQ(machine.factor({one.workload, one.policy}), one.workload == 1 ? 0.7 : 0.85);
-    // Against what stood at the start.
-    EXPECT_NEAR(one.gain.after_ns / one.gain.before_ns, one.workload == 1 ? 0.7 : 0.85, 0.02);
+    EXPECT_EQ(machine.factor(one.candidate), one.candidate.workload == 1 ? 0.7 : 0.85);
+    // Against the baseline.
+    EXPECT_NEAR(one.gain.after_ns / one.gain.before_ns, one.candidate.workload == 1 ? 0.7 : 0.85,
+                0.02);
   }
 }
 
 TEST(JobRounds, ALaterPolicyThatIsWorseDoesNot) {
-  // They seem better at first, and are better than what stands, but not than what is proven.
+  // They seem better at first, and are better than the baseline, but not than what is proven.
   const auto truth = [](int, size_t before) { return before == 0 ? 1 : before > 100 ? 0.9 : 0.8; };
   const auto first_sight = [](int, size_t before) {
     return before == 0 ? 1 : before > 100 ? 0.6 : 0.8;
@@ -126,30 +123,30 @@ TEST(JobRounds, ALaterPolicyThatIsWorseDoesNot) {
   EXPECT_EQ(course.told.size(), 2u);
   ASSERT_EQ(course.result.accepted.size(), 2u);
   for (const Accepted& one : course.result.accepted) {
-    EXPECT_EQ(machine.factor({one.workload, one.policy}), 0.8);
-    EXPECT_EQ(machine.confirmed(one.workload), 1u);
+    EXPECT_EQ(machine.factor(one.candidate), 0.8);
+    EXPECT_EQ(machine.confirmed(one.candidate.workload), 1u);
   }
 }
 
 TEST(JobRounds, WhatWasRejectedIsNotConfirmedAgain) {
   // It seems better, in races too, but in new processes it is not.
-  class FeigningMachine : public OrderedMachine {
+  class NoisyMachine : public OrderedMachine {
    public:
-    FeigningMachine() : OrderedMachine(always(0.9)) {}
+    NoisyMachine() : OrderedMachine(always(0.9)) {}
     Done work(const Work& work) override {
       fresh_ = work.measure.fresh;
-      for (const Proposal& one : work.measure.candidates) blocks[one.policy] += fresh_ ? 1 : 0;
+      for (const Candidate& one : work.measure.candidates) blocks[one.choice] += fresh_ ? 1 : 0;
       return OrderedMachine::work(work);
     }
-    double factor(const Proposal& proposal) const override {
-      return fresh_ ? 1 : OrderedMachine::factor(proposal);
+    double factor(const Candidate& candidate) const override {
+      return fresh_ ? 1 : OrderedMachine::factor(candidate);
     }
     std::map<std::string, size_t> blocks;  // that each candidate was in
 
    private:
     bool fresh_ = false;
   };
-  FeigningMachine machine;
+  NoisyMachine machine;
   const Course course = course_of(machine, {.least_gain = 0, .budget_s = 80});
   EXPECT_TRUE(course.told.empty());
   EXPECT_TRUE(course.result.accepted.empty());
@@ -216,8 +213,8 @@ TEST(JobRounds, AProofThatIsNotClearIsGoneOnWithInTheNextRound) {
       speaks_against_ = work.measure.fresh && blocks % 5 == 0;
       return OrderedMachine::work(work);
     }
-    double factor(const Proposal& proposal) const override {
-      return speaks_against_ ? 1.2 : OrderedMachine::factor(proposal);
+    double factor(const Candidate& candidate) const override {
+      return speaks_against_ ? 1.2 : OrderedMachine::factor(candidate);
     }
     int blocks = 0;
 
@@ -225,15 +222,15 @@ TEST(JobRounds, AProofThatIsNotClearIsGoneOnWithInTheNextRound) {
     bool speaks_against_ = false;
   };
   DividedMachine machine;
-  JobListener listener;
+  JobCalls calls;
   std::vector<int> told_after;
-  listener.accepted = [&](const Accepted&) { told_after.push_back(machine.blocks); };
+  calls.proven = [&](const Accepted&) { told_after.push_back(machine.blocks); };
   std::vector<JobProgress::Phase> phases;
-  listener.progress = [&](const JobProgress& now) {
+  calls.display = [&](const JobProgress& now) {
     if (machine.blocks >= 24) return;
     if (phases.empty() || phases.back() != now.phase) phases.push_back(now.phase);
   };
-  tune_operators(machine, host_device(), {.least_gain = 0, .budget_s = 80}, listener);
+  tuned_operators(machine, {.least_gain = 0, .budget_s = 80}, calls);
   EXPECT_EQ(told_after, (std::vector<int>{24, 24}));
   using enum JobProgress::Phase;
   phases.resize(4);

@@ -1,22 +1,27 @@
-#include "tune/job.h"
+#include "tune/job/job.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <sstream>
+#include <utility>
+
 #include "tests/cpp/fake_machine.h"
 #include "tests/cpp/temporary_folder.h"
-#include "tune/claims.h"
-#include "tune/journaled_machine.h"
+#include "tune/job/claims.h"
+#include "tune/machine/journaled_machine.h"
 
 namespace aoe {
 namespace {
 
 TEST(Job, FindsAndProvesWhatIsFaster) {
   FakeMachine machine({});
-  const JobResult result = tune_operators(machine, host_device(), {});
+  const JobResult result = tuned_operators(machine, {});
   ASSERT_EQ(result.accepted.size(), 2u);
   for (const Accepted& one : result.accepted) {
-    const double truth = 1 / machine.factor({one.workload, one.policy});
+    const double truth = 1 / machine.factor(one.candidate);
     EXPECT_GT(truth, 1.2);
     EXPECT_LE(one.gain.speedup_low, truth);
     EXPECT_GE(one.gain.speedup_high, truth);
@@ -32,7 +37,7 @@ TEST(Job, FindsAndProvesWhatIsFaster) {
 TEST(Job, AcceptsNothingWhereNothingIsFaster) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     FakeMachine machine({.no_better = true}, seed);
-    const JobResult result = tune_operators(machine, host_device(), {.seed = seed, .samples = 8});
+    const JobResult result = tuned_operators(machine, {.seed = seed, .samples = 8});
     EXPECT_TRUE(result.accepted.empty());
     EXPECT_FALSE(result.gain);
   }
@@ -40,35 +45,32 @@ TEST(Job, AcceptsNothingWhereNothingIsFaster) {
 
 TEST(Job, LosesNothingButTheCandidatesThatFail) {
   FakeMachine machine({.some_crash = true, .some_are_wrong = true});
-  const JobResult result = tune_operators(machine, host_device(), {});
+  const JobResult result = tuned_operators(machine, {});
   EXPECT_EQ(result.accepted.size(), 2u);
   for (const Accepted& one : result.accepted) {
-    EXPECT_FALSE(machine.is_wrong({one.workload, one.policy}));
-    EXPECT_FALSE(machine.crashes({one.workload, one.policy}));
+    EXPECT_FALSE(machine.is_wrong(one.candidate));
+    EXPECT_FALSE(machine.crashes(one.candidate));
   }
 }
 
 TEST(Job, EndsInTime) {
   FakeMachine machine({});
-  const JobResult result =
-      tune_operators(machine, host_device(), {.samples = 1000, .budget_s = 60});
+  const JobResult result = tuned_operators(machine, {.samples = 1000, .budget_s = 60});
   EXPECT_LE(result.elapsed_s, 60.5);
   EXPECT_FALSE(result.accepted.empty());
 }
 
 TEST(Job, TunesWhatIsChosenOnly) {
   FakeMachine machine({});
-  JobOptions options;
-  options.chosen = [](const std::vector<OpenWorkload>&) { return std::vector<bool>{false, true}; };
-  const JobResult result = tune_operators(machine, host_device(), options);
+  const JobResult result = tuned_operators(machine, {}, {.chosen = {false, true}});
   ASSERT_EQ(result.accepted.size(), 1u);
-  EXPECT_EQ(result.accepted[0].workload, 1);
+  EXPECT_EQ(result.accepted[0].candidate.workload, 1);
 }
 
 TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
   FakeMachine machine({});
   const Opened opened = machine.open();
-  // What the defaults take now, as a part of what stands.
+  // What the defaults take now, as a part of the bank's policies' time.
   std::vector<double> truths;
   for (size_t i = 0; i < opened.workloads.size(); ++i) {
     truths.push_back(machine.factor({static_cast<int>(i), opened.workloads[i].policy}));
@@ -99,14 +101,12 @@ TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
 TEST(Job, TunesTheKindsOfOperatorsThatAreAskedFor) {
   for (const bool cube : {true, false}) {
     FakeMachine machine({});
-    const JobResult result =
-        tune_operators(machine, host_device(), {.kinds = {.cube = cube, .vector = !cube}});
+    const JobResult result = tuned_operators(machine, {.kinds = {.cube = cube, .vector = !cube}});
     ASSERT_EQ(result.accepted.size(), 1u);
-    EXPECT_EQ(result.accepted[0].workload, cube ? 1 : 0);  // a product, and a sum
+    EXPECT_EQ(result.accepted[0].candidate.workload, cube ? 1 : 0);  // a product, and a sum
   }
   FakeMachine machine({});
-  const JobResult none =
-      tune_operators(machine, host_device(), {.kinds = {.cube = false, .vector = false}});
+  const JobResult none = tuned_operators(machine, {.kinds = {.cube = false, .vector = false}});
   EXPECT_TRUE(none.accepted.empty());
 }
 
@@ -115,10 +115,10 @@ class NotingMachine : public FakeMachine {
  public:
   NotingMachine() : FakeMachine({}) {}
   Done work(const Work& work) override {
-    for (const Proposal& one : work.compile) compiled.push_back(one);
+    for (const Candidate& one : work.compile) compiled.push_back(one);
     return FakeMachine::work(work);
   }
-  std::vector<Proposal> compiled;
+  std::vector<Candidate> compiled;
 };
 
 TEST(Job, BeginsWithWhatIsKnownOfOtherShapes) {
@@ -126,21 +126,18 @@ TEST(Job, BeginsWithWhatIsKnownOfOtherShapes) {
       "in %0 f32[32,128]\nweight %1 f32[128,64]\n%2 f32[32,64] = sum(r:128) %0[a, r] * %1[r, b]\n"
       "out %2\n";
   NotingMachine machine;
-  JobOptions options{.samples = 4, .kinds = {.vector = false}};
-  options.known = [&] {
-    return std::vector<Relative>{
-        {other, "stage 0 loops\nloops outer=0 [b:4x2 a/3]\n"},
-        {other, "not a policy"},
-        {"in %0 f32[8]\n%1 f32[8] = exp(%0[a])\nout %1\n", "loops outer=0 [a:4]\n"}};
-  };
-  tune_operators(machine, host_device(), options);
+  const std::vector<TransferSeed> seeds{
+      {other, "stage 0 loops\nloops outer=0 [b:4x2 a/3]\n"},
+      {other, "not a policy"},
+      {"in %0 f32[8]\n%1 f32[8] = exp(%0[a])\nout %1\n", "loops outer=0 [a:4]\n"}};
+  tuned_operators(machine, {.samples = 4, .kinds = {.vector = false}}, {.seeds = seeds});
   ASSERT_GE(machine.compiled.size(), 2u);  // the first is the default
   // As it is, but for vectors as wide as this machine has them.
-  EXPECT_TRUE(machine.compiled[1].policy.starts_with("stage 0 loops\nloops outer=0 [b:"));
-  EXPECT_TRUE(machine.compiled[1].policy.ends_with("x2 a/3]\n"));
+  EXPECT_TRUE(machine.compiled[1].choice.starts_with("stage 0 loops\nloops outer=0 [b:"));
+  EXPECT_TRUE(machine.compiled[1].choice.ends_with("x2 a/3]\n"));
 }
 
-TEST(Relatives, AreOfTheSameOperatorAndTheNearestFirst) {
+TEST(TransferSeeds, AreOfTheSameOperatorAndTheNearestFirst) {
   const auto sum = [](int rows, int columns) {
     return fmt::format(
         "in %0 f32[{0},{1}]\n%1 f32[{0}] = sum(r:{1}) %0[a, r] -> $0 / {1}\nout %1\n", rows,
@@ -151,16 +148,17 @@ TEST(Relatives, AreOfTheSameOperatorAndTheNearestFirst) {
   // Names and types have digits of their own.
   EXPECT_NE(operator_text("in %0 f32[8]\nout %0\n"), operator_text("in %0 f64[8]\nout %0\n"));
   EXPECT_NE(operator_text("out %0\n"), operator_text("out %1\n"));
-  const std::vector<Relative> known{{sum(64, 64), "a"}, {sum(8, 90), "b"},  {sum(8, 100), "itself"},
-                                    {"out\n", "c"},     {sum(8, 200), "d"}, {sum(1000, 1), "e"}};
-  const std::vector<Relative> found = relatives_of(sum(8, 100), known);
+  const std::vector<TransferSeed> known{{sum(64, 64), "a"},      {sum(8, 90), "b"},
+                                        {sum(8, 100), "itself"}, {"out\n", "c"},
+                                        {sum(8, 200), "d"},      {sum(1000, 1), "e"}};
+  const std::vector<TransferSeed> found = transfer_seeds(sum(8, 100), known);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].policy, "b");
   EXPECT_EQ(found[1].policy, "d");
   EXPECT_EQ(found[2].policy, "a");
 }
 
-// A machine that stops after some requests: the job is then gone on with from its journal.
+// A machine that stops after some requests: the job is then resumed from its journal.
 class StoppingMachine : public FakeMachine {
  public:
   explicit StoppingMachine(int works) : FakeMachine({}), left_(works) {}
@@ -178,6 +176,8 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
   const auto file = folder.path() / "journal.db";
   const JobOptions options{.samples = 160};  // several rounds
   JobResult whole;
+  std::vector<Candidate> proven;  // of the last run, as soon as they were
+  const JobCalls calls{.proven = [&](const Accepted& one) { proven.push_back(one.candidate); }};
   std::vector<JournalEntry> entries;
   for (int kill = 0;; ++kill) {
     Journal journal(file, kill == 0 ? Journal::Start::fresh : Journal::Start::reload);
@@ -187,7 +187,8 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
       return std::make_unique<StoppingMachine>(kill < 12 ? 5 : 1000);
     });
     try {
-      whole = tune_operators(machine, host_device(), options);
+      proven.clear();
+      whole = tuned_operators(machine, options, calls);
       EXPECT_EQ(made, 1);
       break;
     } catch (const std::runtime_error& error) {
@@ -206,15 +207,84 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
     ADD_FAILURE() << "something was measured";
     return nullptr;
   });
-  const JobResult again = tune_operators(replayed, host_device(), options);
+  const std::vector<Candidate> before = std::exchange(proven, {});
+  EXPECT_GE(before.size(), 2u);
+  const JobResult again = tuned_operators(replayed, options, calls);
+  EXPECT_EQ(proven, before);
   EXPECT_EQ(read_journal(file), entries);
   ASSERT_EQ(again.accepted.size(), whole.accepted.size());
   for (size_t i = 0; i < again.accepted.size(); ++i) {
-    EXPECT_EQ(again.accepted[i].policy, whole.accepted[i].policy);
+    EXPECT_EQ(again.accepted[i].candidate, whole.accepted[i].candidate);
     EXPECT_EQ(again.accepted[i].gain, whole.accepted[i].gain);
     EXPECT_EQ(to_string(*again.accepted[i].why), to_string(*whole.accepted[i].why));
   }
   EXPECT_EQ(again.elapsed_s, whole.elapsed_s);
+}
+
+// RUN_LOOP of aoe.ini: runs of a first look in all, half of them by the candidate.
+TEST(Job, LooksAtCandidatesAsOftenAsItIsTold) {
+  class CountingMachine : public FakeMachine {
+   public:
+    CountingMachine() : FakeMachine({}) {}
+    Done work(const Work& work) override {
+      const bool first_look = !work.compile.empty() && !work.measure.passes.empty();
+      std::map<CandidateId, size_t> runs;
+      for (const Assignment& assignment : work.measure.passes) {
+        for (const CandidateId id : assignment.workloads) ++runs[id];
+      }
+      for (const auto& [id, count] : runs) {
+        if (first_look && id != CandidateId::baseline) counts.insert(count);
+      }
+      return FakeMachine::work(work);
+    }
+    std::set<size_t> counts;  // of the runs of each candidate
+  };
+  for (const auto& [runs, of_candidate] :
+       std::map<size_t, size_t>{{1, 1}, {2, 1}, {7, 4}, {10, 5}, {100, 50}}) {
+    CountingMachine machine;
+    tuned_operators(machine, {.samples = 16, .runs = runs});
+    EXPECT_EQ(machine.counts, std::set<size_t>{of_candidate}) << runs;
+  }
+  CountingMachine machine;
+  tuned_operators(machine, {.samples = 16});
+  EXPECT_EQ(machine.counts, std::set<size_t>{5});
+}
+
+// What a job says on the error stream at a level.
+std::vector<std::string> logged(LogLevel level) {
+  FakeMachine machine({.some_are_wrong = true});
+  set_log_level(level);
+  testing::internal::CaptureStderr();
+  tuned_operators(machine, {});
+  set_log_level(LogLevel::warning);
+  std::vector<std::string> lines;
+  std::istringstream stream(testing::internal::GetCapturedStderr());
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Job, LogsItsDecisionsAndItsCandidates) {
+  for (const LogLevel quiet : {LogLevel::null, LogLevel::error, LogLevel::warning}) {
+    EXPECT_TRUE(logged(quiet).empty());
+  }
+  const auto count = [](const std::vector<std::string>& lines, const std::string& part) {
+    return std::count_if(lines.begin(), lines.end(),
+                         [&](const std::string& line) { return line.find(part) != line.npos; });
+  };
+  const std::vector<std::string> info = logged(LogLevel::info);
+  EXPECT_EQ(count(info, "aoe: opened: 2 workloads"), 1);
+  EXPECT_GE(count(info, "aoe: round 1: "), 1);
+  EXPECT_GE(count(info, "aoe: confirmation of workload 1: accepted"), 1);
+  EXPECT_GE(count(info, "aoe: whole model: "), 1);
+  EXPECT_EQ(count(info, "candidate for workload"), 0);
+  const std::vector<std::string> debug = logged(LogLevel::debug);
+  FakeMachine machine({.some_are_wrong = true});
+  const size_t tried = tuned_operators(machine, {}).tried;
+  EXPECT_EQ(static_cast<size_t>(count(debug, ": compiled, ")), tried);
+  EXPECT_GE(count(debug, " of the baseline's time; "), 1);
+  EXPECT_GE(count(debug, ": not compiled: wrong_result, wrong; "), 1);
+  EXPECT_EQ(debug.size() - static_cast<size_t>(count(debug, "candidate for workload")),
+            info.size());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "tune/journal.h"
+#include "tune/journal/journal.h"
 
 namespace aoe {
 namespace {

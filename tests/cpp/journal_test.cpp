@@ -1,4 +1,4 @@
-#include "tune/journal.h"
+#include "tune/journal/journal.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -52,7 +52,7 @@ std::string job(Journal& journal, int steps, std::mt19937& machine, int& measure
       return fmt::format("{}", machine() % 1000);
     });
     const char* const decision = std::stoi(ns) < 500 ? "fast" : "slow";
-    journal.decide(fmt::format("judge {}", i), decision);
+    journal.record_decision(fmt::format("judge {}", i), decision);
     decisions += decision[0];
   }
   return decisions;
@@ -97,7 +97,7 @@ TEST_F(JournalTest, AnswersAreKeptByteForByte) {
     Journal journal(file_, Journal::Start::reload);
     for (const std::string& text : texts) {
       EXPECT_EQ(journal.ask(text, [&] { return again ? never() : text; }), text);
-      journal.decide(text, text);
+      journal.record_decision(text, text);
     }
   }
 }
@@ -106,12 +106,12 @@ TEST_F(JournalTest, ADifferentJobIsAnError) {
   {
     Journal journal(file_, Journal::Start::fresh);
     journal.ask("time A", [] { return "1"; });
-    journal.decide("judge A", "fast");
+    journal.record_decision("judge A", "fast");
   }
   const auto replay = [&](const char* request, const char* decision) {
     Journal journal(file_, Journal::Start::reload);
     journal.ask(request, never);
-    journal.decide("judge A", decision);
+    journal.record_decision("judge A", decision);
   };
   const std::string other_request = error_of([&] { replay("time B", "fast"); });
   EXPECT_NE(other_request.find("entry 1: the journal's request is 'time A', but the job's is now "
@@ -125,7 +125,7 @@ TEST_F(JournalTest, ADifferentJobIsAnError) {
       << other_decision;
   const std::string other_kind = error_of([&] {
     Journal journal(file_, Journal::Start::reload);
-    journal.decide("time A", "1");
+    journal.record_decision("time A", "1");
   });
   EXPECT_NE(other_kind.find("'measurement'"), std::string::npos) << other_kind;
   // Of long texts, what differs is shown.
@@ -195,8 +195,8 @@ TEST_F(JournalTest, IsReadWhileItIsWritten) {
   // Two that go on with one job would mix their entries.
   Journal other(file_, Journal::Start::reload);
   for (int i = 0; i < 20; ++i) other.ask(fmt::format("{}", i), never);
-  other.decide("go on", "yes");
-  const std::string error = error_of([&] { journal.decide("go on", "yes"); });
+  other.record_decision("go on", "yes");
+  const std::string error = error_of([&] { journal.record_decision("go on", "yes"); });
   EXPECT_NE(error.find("another process writes to this journal"), std::string::npos) << error;
 }
 
@@ -247,7 +247,7 @@ TEST_F(JournalTest, OpensWithALogThatWasCutOff) {
     const auto entries = read_journal(cut);
     seen.insert(entries.size());
     for (const JournalEntry& entry : entries) reloaded.ask(entry.request, never);
-    reloaded.decide("go on", "yes");
+    reloaded.record_decision("go on", "yes");
   }
   EXPECT_GT(seen.size(), 10);
 }

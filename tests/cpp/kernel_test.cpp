@@ -1,4 +1,4 @@
-#include "codegen/kernel.h"
+#include "backend/kernel.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "expr/parse.h"
 #include "policy/policy_text.h"
 #include "policy/validate.h"
-#include "tests/cpp/generated.h"
+#include "tests/cpp/backends.h"
 
 namespace aoe {
 namespace {
@@ -119,17 +119,19 @@ void expect_as_the_reference(const char* text, const std::string& policy_text = 
     const Policy policy = policy_text.empty() ? default_policy(*workload, device)
                                               : parse_policy(policy_text, *workload);
     if (validate(policy, *workload, device)) continue;
-    const Kernel kernel(workload, policy, device, 1, weights);
-    const std::vector<Tensor> results = kernel.run(inputs);
-    EXPECT_EQ(kernel.fallbacks(), 0);
-    for (size_t i = 0; i < expected.size(); ++i) {
-      const std::vector<double> found = results[i].to_doubles();
-      const std::vector<double> wanted = expected[i].to_doubles();
-      double largest = 0;
-      for (const double number : wanted) largest = std::max(largest, std::fabs(number));
-      for (size_t e = 0; e < wanted.size(); ++e) {
-        ASSERT_NEAR(found[e], wanted[e], 1e-5 * largest)
-            << device.widest_vectors() << ", output " << i << ", element " << e;
+    for (const auto& [name, backend] : backends_for(device)) {
+      const Kernel kernel(workload, policy, *backend, 1, weights);
+      const std::vector<Tensor> results = kernel.run(inputs);
+      EXPECT_EQ(kernel.fallbacks(), 0);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const std::vector<double> found = results[i].to_doubles();
+        const std::vector<double> wanted = expected[i].to_doubles();
+        double largest = 0;
+        for (const double number : wanted) largest = std::max(largest, std::fabs(number));
+        for (size_t e = 0; e < wanted.size(); ++e) {
+          ASSERT_NEAR(found[e], wanted[e], 1e-5 * largest)
+              << name << ", " << device.widest_vectors() << ", output " << i << ", element " << e;
+        }
       }
     }
   }
@@ -218,13 +220,16 @@ void expect_near_the_reference(const std::string& text, const StagePolicy& by) {
   ASSERT_EQ(schedule.items.size(), 1) << text;
   ASSERT_TRUE(std::get<ProductItem>(schedule.items[0]).shape.transformed) << text;
   for (const Device& device : host_devices()) {
-    for (const int threads : {1, 3}) {
-      const Kernel kernel(workload, default_policy(schedule, structure, device), device, threads,
-                          weights);
-      const std::vector<double> found = kernel.run(inputs)[0].to_doubles();
-      for (size_t e = 0; e < expected.size(); ++e) {
-        ASSERT_NEAR(found[e], expected[e], 1e-5 * largest)
-            << text << device.widest_vectors() << ", " << threads << " threads, element " << e;
+    const Policy policy = default_policy(schedule, structure, device);
+    for (const auto& [name, backend] : backends_for(device)) {
+      for (const int threads : {1, 3}) {
+        const Kernel kernel(workload, policy, *backend, threads, weights);
+        const std::vector<double> found = kernel.run(inputs)[0].to_doubles();
+        for (size_t e = 0; e < expected.size(); ++e) {
+          ASSERT_NEAR(found[e], expected[e], 1e-5 * largest)
+              << text << name << ", " << device.widest_vectors() << ", " << threads
+              << " threads, element " << e;
+        }
       }
     }
   }
@@ -286,13 +291,15 @@ TEST(Strassen, MixesNoMoreThanTwoRows) {
   const Structure structure{{{.strassen = true}}};
   const Device device = host_devices().back();
   const Policy policy = default_policy(schedule_of(*workload, structure), structure, device);
-  const std::vector<double> found =
-      Kernel(workload, policy, device, 1, {{}, inputs[1]}).run(inputs)[0].to_doubles();
-  for (size_t e = 0; e < found.size(); ++e) {
-    if (e / 64 != 4 && e / 64 != 5) {
-      EXPECT_TRUE(std::isfinite(found[e])) << e;
-    } else if (e / 64 == 5) {
-      EXPECT_FALSE(std::isfinite(found[e])) << e;
+  for (const auto& [name, backend] : backends_for(device)) {
+    const std::vector<double> found =
+        Kernel(workload, policy, *backend, 1, {{}, inputs[1]}).run(inputs)[0].to_doubles();
+    for (size_t e = 0; e < found.size(); ++e) {
+      if (e / 64 != 4 && e / 64 != 5) {
+        EXPECT_TRUE(std::isfinite(found[e])) << name << e;
+      } else if (e / 64 == 5) {
+        EXPECT_FALSE(std::isfinite(found[e])) << name << e;
+      }
     }
   }
 }
@@ -335,11 +342,13 @@ TEST(Winograd, IsForConvolutionsAlone) {
 TEST(Kernel, ReportsAnIndexAsTheReferenceDoes) {
   const auto workload = std::make_shared<const Workload>(
       parse_workload("in %0 f32[4]\nin %1 i64[3]\n%2 f32[3] = %0[%1[a]]\nout %2\n"));
-  const Kernel kernel(workload, host_device(), 1);
   const std::vector<Tensor> inputs{Tensor::of<float>({1, 2, 3, 4}, {4}),
                                    Tensor::of_ints({0, 7, 1})};
-  EXPECT_THROW(kernel.run(inputs), Error);
-  EXPECT_EQ(kernel.fallbacks(), 1);
+  for (const auto& [name, backend] : backends_for(host_device())) {
+    const Kernel kernel(workload, *backend, 1);
+    EXPECT_THROW(kernel.run(inputs), Error) << name;
+    EXPECT_EQ(kernel.fallbacks(), 1) << name;
+  }
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-#include "codegen/kernel.h"
+#include "backend/kernel.h"
+#include "codegen/cpu_backend.h"
 #include "expr/evaluate.h"
 #include "expr/parse.h"
 #include "graph/simplify.h"
@@ -148,7 +149,7 @@ TEST_P(Layouts, OfBlocksChangeNothingButWhereElementsLie) {
       const auto value = static_cast<size_t>(moved.workload.inputs[i]);
       if (!moved.workload.values[value].weight) weights[i] = {};
     }
-    const Kernel kernel(std::make_shared<const Workload>(moved.workload), host_device(), 1,
+    const Kernel kernel(std::make_shared<const Workload>(moved.workload), *host_backend(), 1,
                         weights);
     const std::vector<double> compiled = kernel.run(given)[0].to_doubles();
     for (size_t i = 0; i < compiled.size(); ++i) {

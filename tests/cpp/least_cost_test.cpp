@@ -20,6 +20,16 @@ CostTerm random_term(std::mt19937& random, std::vector<int> variables) {
           }};
 }
 
+double total_cost(const std::vector<CostTerm>& terms, const std::vector<int>& chosen) {
+  double cost = 0;
+  for (const CostTerm& term : terms) {
+    std::vector<int> options;
+    for (const int v : term.variables) options.push_back(chosen[static_cast<size_t>(v)]);
+    cost += term.of(options);
+  }
+  return cost;
+}
+
 double least_of_all(const std::vector<int>& options, const std::vector<CostTerm>& terms) {
   std::vector<int> chosen(options.size());
   double least = total_cost(terms, chosen);

@@ -5,7 +5,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "codegen/kernel.h"
+#include "backend/kernel.h"
+#include "codegen/cpu_backend.h"
 #include "expr/parse.h"
 #include "policy/policy_text.h"
 
@@ -58,7 +59,8 @@ TEST_P(Nests, AreAsTheyWere) {
   if (!policy_text.empty()) {
     EXPECT_EQ(to_string(policy, *workload), policy_text);
   }
-  const std::string nest = to_string(Kernel(workload, policy, device, 1, weights).program());
+  const std::string nest =
+      to_string(Kernel(workload, policy, *cpu_backend(device), 1, weights).program());
   if (nest == text.substr(second + bar.size())) return;
   const fs::path actual = fs::temp_directory_path() / ("aoe_nest_" + GetParam());
   std::ofstream(actual) << text.substr(0, second + bar.size()) << nest;

@@ -26,9 +26,9 @@ class NoisyMachine {
   // A new process: memory lies elsewhere.
   void start_process() { bias_ = noise_.placement * normal_(random_); }
 
-  // A pair of times, of the incumbent and of a candidate that is so much faster.
+  // A pair of times, of the baseline and of a candidate that is so much faster.
   struct Pair {
-    double incumbent_ns;
+    double baseline_ns;
     double candidate_ns;
   };
   Pair pair(double speed_up) {
@@ -36,14 +36,14 @@ class NoisyMachine {
     const bool swapped = random_() % 2 == 0;
     for (const bool second : {false, true}) {
       if (second != swapped) pair.candidate_ns = turn(1e5 / speed_up, -bias_ / 2);
-      else pair.incumbent_ns = turn(1e5, bias_ / 2);
+      else pair.baseline_ns = turn(1e5, bias_ / 2);
     }
     return pair;
   }
 
   // What a block of so many pairs in a process of its own says.
   struct Block {
-    std::vector<double> incumbent_ns;
+    std::vector<double> baseline_ns;
     std::vector<double> candidate_ns;
   };
   Block block(size_t pairs, double speed_up) {
@@ -51,7 +51,7 @@ class NoisyMachine {
     Block block;
     for (size_t i = 0; i < pairs; ++i) {
       const Pair one = pair(speed_up);
-      block.incumbent_ns.push_back(one.incumbent_ns);
+      block.baseline_ns.push_back(one.baseline_ns);
       block.candidate_ns.push_back(one.candidate_ns);
     }
     return block;

@@ -1,4 +1,4 @@
-#include "codegen/object_cache.h"
+#include "codegen/jit/object_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <functional>
 #include <thread>
 
-#include "codegen/object_file.h"
+#include "codegen/jit/object_file.h"
 #include "tests/cpp/temporary_folder.h"
 
 namespace aoe {

@@ -1,13 +1,14 @@
-#include "measure/profile.h"
+#include "measure/host/profile.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "codegen/cpu_backend.h"
 #include "graph/simplify.h"
-#include "measure/difference.h"
-#include "measure/memory.h"
-#include "measure/roofline.h"
+#include "measure/host/peak_memory.h"
+#include "measure/host/roofline.h"
+#include "measure/worker/difference.h"
 #include "plan/plan.h"
 #include "runtime/loaded_model.h"
 #include "tests/cpp/onnx_builder.h"
@@ -25,7 +26,7 @@ LoadedModel small_model(const std::string& kernels) {
   b.node("NonZero", {"r"}, {"y"});
   b.output("y");
   const std::string bytes = b.bytes();
-  return LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), {{}, 1, kernels});
+  return LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), {{}, 1, kernels}, host_backend());
 }
 
 WatchedRun runs_of(const LoadedModel& model) {

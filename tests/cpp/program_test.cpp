@@ -1,15 +1,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "codegen/kernel.h"
+#include "backend/kernel.h"
 #include "expr/parse.h"
-#include "measure/check.h"
-#include "measure/random_tensor.h"
+#include "measure/host/guarded_memory.h"
+#include "measure/worker/numeric_check.h"
+#include "measure/worker/random_tensor.h"
 #include "policy/policy_text.h"
 #include "policy/strips.h"
 #include "policy/validate.h"
+#include "tests/cpp/backends.h"
 #include "tests/cpp/error_message.h"
-#include "tests/cpp/generated.h"
 
 // Programs: what their builders make of strips, and what runs them.
 
@@ -58,19 +59,19 @@ struct Problem {
   }
 };
 
-// The reference, the program on the interpreter, and machine code, with one and two threads.
+// All backends against the reference, with one and two threads.
 void expect_as_the_reference(const Problem& problem, const std::string& policy_text) {
   const std::vector<Tensor> expected = Evaluator(problem.workload).run(problem.inputs, 1);
   for (const Device& device : host_devices()) {
     const Policy policy = parse_policy(policy_text, *problem.workload, device);
     ASSERT_EQ(validate(policy, *problem.workload, device), std::nullopt) << policy_text;
-    for (const auto engine : {Kernel::Engine::interpreter, Kernel::Engine::machine_code}) {
+    for (const auto& [name, backend] : backends_for(device)) {
       for (const int threads : {1, 2}) {
-        const Kernel kernel(problem.workload, policy, device, threads, problem.weights, engine);
+        const Kernel kernel(problem.workload, policy, *backend, threads, problem.weights);
         const std::vector<Tensor> found = kernel.run(problem.inputs);
         EXPECT_EQ(kernel.fallbacks(), 0);
         const auto wrong = mismatch_of(found[0], expected[0], 1e-5);
-        EXPECT_FALSE(wrong) << policy_text << wrong->detail;
+        EXPECT_FALSE(wrong) << name << policy_text << wrong->detail;
       }
     }
   }
@@ -93,12 +94,39 @@ TEST(Strips, ComputeAttentionAsTheReferenceDoes) {
   }
 }
 
+// Where a window reaches beyond the edge of its strip, something else is read: not what would be
+// the beginning of the whole, which lies before the memory of the strip.
+TEST(Strips, ReadNothingBeforeTheirMemory) {
+  const Problem problem(
+      "in %0 i32[1,9,13,7]\n%1 i32[1,9,13,7] = %0[a, b, c, d] + %0[a, b, c, d]\n%2 i32[1,8,14,7] = "
+      "max(r:3,s:3) %1[a, (b + r) - 1, (c + s) - 2, d]?-3\nout %2\n");
+  const std::vector<Tensor> expected = Evaluator(problem.workload).run(problem.inputs, 1);
+  for (const Device& device : host_devices()) {
+    const Policy policy = parse_policy(
+        "stage 0 root; stage 1 root; strips 0-1 b/2; loops outer=2 [d:2x4] [c:2x4] [c:2x4] [c:2x4];"
+        "loops outer=2 [e:4x2 d/3]",
+        *problem.workload);
+    for (const auto& [name, backend] : backends_for(device)) {
+      const Kernel kernel(problem.workload, policy, *backend, 1);
+      const GuardedMemory work(static_cast<size_t>(kernel.work_bytes()),
+                               static_cast<size_t>(kWorkAlignment), GuardedMemory::Against::front,
+                               "the work memory");
+      Tensor found(expected[0].type());
+      const void* const from = problem.inputs[0].raw();
+      void* const to = found.raw();
+      kernel.run_on({&from, 1}, {&to, 1}, work.elements());
+      EXPECT_EQ(found.to_doubles(), expected[0].to_doubles())
+          << name << ", " << device.widest_vectors();
+    }
+  }
+}
+
 TEST(Strips, KeepWhatLiesBetweenStagesPrivateToAThread) {
   const Problem problem(kInvertedResidual);
   const Device device = host_devices().back();
   const auto program = [&](const std::string& policy) {
-    return Kernel(problem.workload, parse_policy(policy, *problem.workload, device), device, 1,
-                  problem.weights)
+    return Kernel(problem.workload, parse_policy(policy, *problem.workload, device),
+                  *cpu_backend(device), 1, problem.weights)
         .program();
   };
   const auto largest = [](const Program& of, ProgramBuffer::Place place) {
@@ -122,20 +150,20 @@ TEST(Strips, KeepWhatLiesBetweenStagesPrivateToAThread) {
 
 TEST(Strips, AreOnlyForStagesThatMeetStripByStrip) {
   const Workload workload = parse_workload(kInvertedResidual);
-  EXPECT_TRUE(in_strips(workload, {0, 2, 1, 4}));
-  EXPECT_FALSE(in_strips(workload, {0, 2, 1, 5})) << "does not divide 12 rows";
-  EXPECT_FALSE(in_strips(workload, {0, 2, 3, 4})) << "the projection reads all channels";
-  EXPECT_FALSE(in_strips(workload, {0, 2, 9, 4})) << "there is no such axis";
-  EXPECT_FALSE(in_strips(workload, {2, 1, 1, 4})) << "in this order";
+  EXPECT_TRUE(split_into_strips(workload, {0, 2, 1, 4}));
+  EXPECT_FALSE(split_into_strips(workload, {0, 2, 1, 5})) << "does not divide 12 rows";
+  EXPECT_FALSE(split_into_strips(workload, {0, 2, 3, 4})) << "the projection reads all channels";
+  EXPECT_FALSE(split_into_strips(workload, {0, 2, 9, 4})) << "there is no such axis";
+  EXPECT_FALSE(split_into_strips(workload, {2, 1, 1, 4})) << "in this order";
   // What is between two stages is a result, too.
   Workload shown = workload;
   shown.outputs.push_back(8);
-  EXPECT_FALSE(in_strips(shown, {1, 2, 1, 4}));
+  EXPECT_FALSE(split_into_strips(shown, {1, 2, 1, 4}));
   // Rows in the opposite order.
   const Workload turned = parse_workload(
       "in %0 f32[8,16]\n%1 f32[8,16] = exp(%0[a, b])\n%2 f32[8,16] = max(r:2) %1[7 - a, b] "
       "\nout %2\n");
-  EXPECT_FALSE(in_strips(turned, {0, 1, 0, 2}));
+  EXPECT_FALSE(split_into_strips(turned, {0, 1, 0, 2}));
 }
 
 TEST(Strips, AreOnceAtMostForAStage) {
@@ -160,18 +188,18 @@ TEST(Strips, ReachBeyondTheEdgeByNoMoreThanTheAxis) {
                     "= %1[a, b] + %1[{}, b]?0\nout %2\n",
                     index));
   };
-  EXPECT_TRUE(in_strips(workload("a + 12"), {0, 1, 0, 3}));
-  EXPECT_TRUE(in_strips(workload("a - 12"), {0, 1, 0, 3}));
-  EXPECT_FALSE(in_strips(workload("a + 1000000000"), {0, 1, 0, 3}));
-  EXPECT_FALSE(in_strips(workload("a - 1000000000000000000"), {0, 1, 0, 3}));
-  EXPECT_FALSE(in_strips(workload("a * 100000000000000000"), {0, 1, 0, 3}));
+  EXPECT_TRUE(split_into_strips(workload("a + 12"), {0, 1, 0, 3}));
+  EXPECT_TRUE(split_into_strips(workload("a - 12"), {0, 1, 0, 3}));
+  EXPECT_FALSE(split_into_strips(workload("a + 1000000000"), {0, 1, 0, 3}));
+  EXPECT_FALSE(split_into_strips(workload("a - 1000000000000000000"), {0, 1, 0, 3}));
+  EXPECT_FALSE(split_into_strips(workload("a * 100000000000000000"), {0, 1, 0, 3}));
 }
 
 TEST(Strips, TellZerosOutsideApart) {
   const Workload workload = parse_workload(
       "in %0 f32[12,8]\n%1 f32[12,8] = exp(%0[a, b])\n%2 f32[12,8] = (1 / %1[a - 1, b]?-0) + (2 / "
       "%1[a + 1, b]?0)\nout %2\n");
-  EXPECT_FALSE(in_strips(workload, {0, 1, 0, 3}));
+  EXPECT_FALSE(split_into_strips(workload, {0, 1, 0, 3}));
 }
 
 TEST(Strips, DoNotRunByWinograd) {
@@ -220,7 +248,7 @@ TEST(Programs, ShareProductsAsThePolicySays) {
   const auto shared = [&](const std::string& how) {
     const Policy policy = parse_policy(
         "product tile=4x2x4 block=512x256 first=columns share=" + how, *problem.workload);
-    const Kernel kernel(problem.workload, policy, device, 2, problem.weights);
+    const Kernel kernel(problem.workload, policy, *cpu_backend(device), 2, problem.weights);
     const For& loop = kernel.program().body[0];
     return std::pair(loop.end.expr->id,
                      static_cast<bool>(std::get<ProductCall>(loop.body[0]).first_tile));

@@ -1,4 +1,4 @@
-#include "measure/proof.h"
+#include "measure/statistics/proof.h"
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST(Proof, BoundsOnlyNarrow) {
   Interval before{1, 0, INFINITY};
   for (int i = 0; i < 40; ++i) {
     const auto block = machine.block(20, 1.03);
-    speed_ups.push_back(block_speed_up(block.incumbent_ns, block.candidate_ns));
+    speed_ups.push_back(block_speed_up(block.baseline_ns, block.candidate_ns));
     const Interval now = proof_of(speed_ups).speed_up;
     EXPECT_GE(now.low, before.low);
     EXPECT_LE(now.high, before.high);
@@ -90,7 +90,7 @@ Rates rates_of(const Noise& noise, double speed_up, int trials, const ProofOptio
     Proof proof;
     while (proof.decision == ProofDecision::go_on) {
       const auto block = machine.block(25, speed_up);
-      speed_ups.push_back(block_speed_up(block.incumbent_ns, block.candidate_ns));
+      speed_ups.push_back(block_speed_up(block.baseline_ns, block.candidate_ns));
       proof = proof_of(speed_ups, options);
     }
     rates.accepted += proof.decision == ProofDecision::accepted ? 1 : 0;

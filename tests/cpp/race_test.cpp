@@ -1,4 +1,4 @@
-#include "measure/race.h"
+#include "measure/statistics/race.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ struct Outcome {
   size_t turns = 0;
 };
 
-// A whole race among participants that take so long on a quiet machine; the first is the incumbent.
+// A whole race among participants that take so long on a quiet machine; the first is the baseline.
 Outcome raced(const std::vector<double>& ns, const Noise& noise, uint32_t seed) {
   NoisyMachine machine(noise, seed);
   std::mt19937 random(seed);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "expr/parse.h"
-#include "measure/random_tensor.h"
+#include "measure/worker/random_tensor.h"
 
 namespace aoe {
 namespace {

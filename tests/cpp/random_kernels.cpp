@@ -4,16 +4,17 @@
 
 #include <cstring>
 
+#include "backend/kernel.h"
 #include "base/error.h"
-#include "codegen/kernel.h"
 #include "expr/parse.h"
-#include "measure/check.h"
-#include "measure/guarded_memory.h"
+#include "measure/host/guarded_memory.h"
+#include "measure/worker/numeric_check.h"
 #include "policy/policy_text.h"
 #include "policy/space.h"
 #include "policy/streaming.h"
 #include "policy/strips.h"
 #include "policy/validate.h"
+#include "tests/cpp/backends.h"
 #include "tests/cpp/random_chains.h"
 #include "tests/cpp/random_workloads.h"
 
@@ -27,11 +28,11 @@ Device random_device(Random& random) {
 
 Policy random_policy(const Space& space, Random& random) {
   switch (random() % 4) {
-    case 0: return space.standard();
+    case 0: return space.default_policy();
     case 1: return space.sample(random);
-    case 2: return space.crossover(space.sample(random), space.standard(), random);
+    case 2: return space.crossover(space.sample(random), space.default_policy(), random);
     default: {
-      Policy policy = space.standard();
+      Policy policy = space.default_policy();
       for (uint64_t i = random() % 4 + 1; i > 0; --i) policy = space.mutate(policy, random);
       return policy;
     }
@@ -64,7 +65,8 @@ std::vector<Strips> possible_strips(const Workload& workload) {
       for (size_t axis = 0; axis < axes.size(); ++axis) {
         for (int64_t rows = 1; rows < axes[axis]; ++rows) {
           const Strips strips{first, last, static_cast<int>(axis), rows};
-          if (axes[axis] % rows == 0 && in_strips(workload, strips)) found.push_back(strips);
+          if (axes[axis] % rows == 0 && split_into_strips(workload, strips))
+            found.push_back(strips);
         }
       }
     }
@@ -145,11 +147,8 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
         guarded_tensor(workload->values[static_cast<size_t>(id)].type, against, "an output"));
   }
   const std::vector<Tensor> expected = Evaluator(workload).run(made.inputs, 1);
-  // The interpreter first: what it gets wrong is the program's fault, the rest code generation's.
-  for (const auto engine : {Kernel::Engine::interpreter, Kernel::Engine::machine_code}) {
-    const std::string_view by =
-        engine == Kernel::Engine::interpreter ? "interpreted" : "as machine code";
-    const Kernel kernel(workload, policy, device, threads, weights, engine);
+  for (const auto& [by, backend] : backends_for(device)) {
+    const Kernel kernel(workload, policy, *backend, threads, weights);
     const auto work_bytes = static_cast<size_t>(kernel.work_bytes());
     const GuardedMemory work(work_bytes, static_cast<size_t>(kWorkAlignment), against,
                              "the work memory");
@@ -167,7 +166,7 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
                            wrong->detail);
       }
     }
-    // What the other engine leaves out must not be there already.
+    // What the other backend leaves out must not be there already.
     for (Tensor& output : outputs)
       std::memset(output.raw(), 0x5a, static_cast<size_t>(output.bytes()));
   }

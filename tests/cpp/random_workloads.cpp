@@ -7,14 +7,14 @@
 
 #include "expr/builder.h"
 #include "expr/parse.h"
-#include "measure/check.h"
-#include "op/contraction.h"
-#include "op/convolution.h"
-#include "op/movement.h"
+#include "measure/worker/numeric_check.h"
+#include "op/math/matmul.h"
+#include "op/math/reduction.h"
+#include "op/nn/convolution.h"
+#include "op/nn/softmax.h"
+#include "op/nn/window.h"
 #include "op/operator.h"
-#include "op/reduction.h"
-#include "op/softmax.h"
-#include "op/window.h"
+#include "op/tensor/movement.h"
 #include "plan/layout.h"
 
 // Chains of operators on small tensors with awkward extents. What is not exact (sums of floats,

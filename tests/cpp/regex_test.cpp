@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "op/regex.h"
+#include "regex/regex.h"
 
 namespace aoe {
 namespace {

@@ -1,10 +1,10 @@
-#include "measure/rounds.h"
+#include "measure/statistics/rounds.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "measure/intervals.h"
+#include "measure/statistics/intervals.h"
 
 namespace aoe {
 namespace {
@@ -20,8 +20,8 @@ struct FakeMachine {
       if (log.empty() || log.back() != name) log += name;  // a turn, however many calls
     };
   }
-  std::vector<Turns> measure(const std::vector<std::function<void()>>& participants, double seconds,
-                             std::vector<double>* shares = nullptr) {
+  std::vector<ParticipantTimes> measure(const std::vector<std::function<void()>>& participants,
+                                        double seconds, std::vector<double>* shares = nullptr) {
     RoundsOptions options{.seconds = seconds, .clock = [this] { return now_ns; }};
     if (shares != nullptr) options.progress = [=](double share) { shares->push_back(share); };
     return measure_rounds(participants, options);

@@ -2,15 +2,16 @@
 
 #include <cstring>
 
+#include "codegen/cpu_backend.h"
 #include "runtime/loaded_model.h"
 #include "tests/cpp/onnx_builder.h"
 
 namespace aoe {
 namespace {
 
-LoadedModel load(const OnnxBuilder& builder, LoadOptions options = {}) {
+LoadedModel load(const OnnxBuilder& builder, const LoadOptions& options = {}) {
   const std::string bytes = builder.bytes();
-  return LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), options);
+  return LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), options, host_backend());
 }
 
 TensorView view(std::vector<float>& elements, const Shape& shape) {
@@ -60,8 +61,8 @@ TEST(RunInto, TakesMemoryOfAnyAlignment) {
     std::memcpy(in + shift, x.data(), kBytes);
     model.run_into({{{DType::f32, kShape, in + shift}}},
                    {{{DType::f32, kShape, first + shift}, {DType::f32, kShape, second + shift}}});
-    EXPECT_EQ(std::memcmp(first + shift, y.data(), kBytes), 0) << shift;
-    EXPECT_EQ(std::memcmp(second + shift, z.data(), kBytes), 0) << shift;
+    EXPECT_EQ(std::memcmp(first + shift, std::as_bytes(std::span(y)).data(), kBytes), 0) << shift;
+    EXPECT_EQ(std::memcmp(second + shift, std::as_bytes(std::span(z)).data(), kBytes), 0) << shift;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "measure/screen.h"
+#include "measure/statistics/screen.h"
 
 #include <gtest/gtest.h>
 

@@ -27,7 +27,7 @@ TEST(Space, TakesOverPoliciesOfOtherShapes) {
     if (there == nullptr || there->depth != 128) continue;
     EXPECT_EQ(std::get<ProductPolicy>(adapted->items[0]).depth, 300);  // what is whole stays whole
   }
-  EXPECT_EQ(space->adapted(space_of(kSoftmax)->standard(), space_of(kSoftmax)->workload()),
+  EXPECT_EQ(space->adapted(space_of(kSoftmax)->default_policy(), space_of(kSoftmax)->workload()),
             std::nullopt);
 }
 
@@ -38,7 +38,7 @@ TEST(Space, KnowsItsOtherStructures) {
   std::set<std::string> algorithms;
   for (const Policy& policy : space->other_structures()) {
     EXPECT_EQ(validate(policy, space->workload(), host_device()), std::nullopt);
-    EXPECT_NE(policy.structure, space->standard().structure);
+    EXPECT_NE(policy.structure, space->default_policy().structure);
     algorithms.insert(
         fmt::format("{} {}", policy.structure.of(0).product, policy.structure.of(0).winograd));
   }
@@ -48,7 +48,7 @@ TEST(Space, KnowsItsOtherStructures) {
 
 TEST(Space, KeepsSquaresSquare) {
   const auto space = space_of(kTranspose);
-  Policy policy = space->standard();
+  Policy policy = space->default_policy();
   LoopPolicy& loop = std::get<NestPolicy>(policy.items[0]).loops[0];
   loop.block = loop.lanes;
   ASSERT_GE(loop.block_axis, 0);
@@ -66,14 +66,14 @@ TEST(Space, KeepsSquaresSquare) {
 
 TEST(SearchMemory, KnowsWhatIsNew) {
   const auto space = space_of(kTranspose);
-  SearchMemory memory(space, std::make_shared<Ranker>(), space->standard());
-  EXPECT_EQ(memory.novelty(space->decisions(space->standard())), 0);
-  for (const Policy& policy : space->neighbours(space->standard())) {
+  SearchMemory memory(space, std::make_shared<Ranker>(), space->default_policy());
+  EXPECT_EQ(memory.novelty(space->decisions(space->default_policy())), 0);
+  for (const Policy& policy : space->neighbours(space->default_policy())) {
     memory.claim(policy);
     EXPECT_EQ(memory.novelty(space->decisions(policy)), 0);
   }
-  SearchMemory other(space, std::make_shared<Ranker>(), space->standard());
-  const Policy neighbour = space->neighbours(space->standard())[0];
+  SearchMemory other(space, std::make_shared<Ranker>(), space->default_policy());
+  const Policy neighbour = space->neighbours(space->default_policy())[0];
   EXPECT_EQ(other.novelty(space->decisions(neighbour)), 1);  // there is one item: all the work
 }
 
@@ -92,7 +92,7 @@ class Landscape {
  public:
   explicit Landscape(const Space& space) : space_(space) {
     Random random(5);
-    Policy best = space.standard();
+    Policy best = space.default_policy();
     for (int changes = 0; changes < 6;) {
       const Policy other = space.mutate(best, random);
       if (other.structure != best.structure) continue;
@@ -128,9 +128,9 @@ Found found_by(const Kind& kind, const char* text, uint64_t seed, size_t samples
   const Landscape landscape(*space);
   SearchPlan plan;
   plan.first = kind.make(seed);
-  const auto searcher =
-      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), space->standard()),
-             std::move(plan));
+  const auto searcher = search(
+      std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), space->default_policy()),
+      std::move(plan));
   Found found;
   while (found.proposed.size() < samples) {
     const std::vector<Policy> policies = searcher->propose(4);
@@ -155,7 +155,7 @@ TEST(Searchers, ProposeValidPoliciesOnceAndTheSameForASeed) {
       const Found found = found_by(kind, text, 3, 40);
       EXPECT_GE(found.proposed.size(), 40u) << kind.name;
       std::set<std::string> distinct(found.proposed.begin(), found.proposed.end());
-      distinct.insert(to_string(space_of(text)->standard(), space_of(text)->workload()));
+      distinct.insert(to_string(space_of(text)->default_policy(), space_of(text)->workload()));
       EXPECT_EQ(distinct.size(), found.proposed.size() + 1) << kind.name;
       EXPECT_EQ(found_by(kind, text, 3, 40).proposed, found.proposed) << kind.name;
     }
@@ -175,28 +175,28 @@ TEST(Searchers, FindMoreThanChanceDoes) {
   }
 }
 
-// Shares are of the policy that stands, which a bank may have instead of the default.
+// Shares are of the baseline policy, which a bank may have instead of the default.
 TEST(Searchers, KnowThePolicyThatStandsAndTryTheDefault) {
   const auto space = space_of(kProduct);
   Random random(2);
-  Policy standing = space->standard();
-  while (standing == space->standard()) standing = space->sample(random);
-  SearchMemory memory(space, std::make_shared<Ranker>(), standing);
+  Policy baseline = space->default_policy();
+  while (baseline == space->default_policy()) baseline = space->sample(random);
+  SearchMemory memory(space, std::make_shared<Ranker>(), baseline);
   ASSERT_EQ(memory.seen().size(), 1u);
-  EXPECT_EQ(memory.seen()[0].policy, standing);
-  EXPECT_FALSE(memory.claim(standing));
-  EXPECT_TRUE(memory.claim(space->standard()));
+  EXPECT_EQ(memory.seen()[0].policy, baseline);
+  EXPECT_FALSE(memory.claim(baseline));
+  EXPECT_TRUE(memory.claim(space->default_policy()));
 }
 
 TEST(Searchers, TrySeedsFirstAndDescendLast) {
   const auto space = space_of(kProduct);
   Random random(2);
   SearchPlan plan = plan_for(*space, 16, 1);
-  plan.seeds = {space->sample(random), space->standard(), space->sample(random)};
+  plan.seeds = {space->sample(random), space->default_policy(), space->sample(random)};
   const std::vector<Policy> seeds = plan.seeds;
-  const auto searcher =
-      search(std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), space->standard()),
-             std::move(plan));
+  const auto searcher = search(
+      std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), space->default_policy()),
+      std::move(plan));
   const std::vector<Policy> first = searcher->propose(4);
   ASSERT_EQ(first.size(), 4u);
   EXPECT_EQ(first[0], seeds[0]);

@@ -1,5 +1,6 @@
 #include "tests/cpp/small_networks.h"
 
+#include "codegen/cpu_backend.h"
 #include "graph/simplify.h"
 
 #include <random>
@@ -102,9 +103,10 @@ Graph two_convolutions() {
   return graph;
 }
 
-LoadedModel loaded(const OnnxBuilder& builder, const LoadOptions& options) {
+LoadedModel loaded(const OnnxBuilder& builder, const LoadOptions& options,
+                   const std::shared_ptr<const Backend>& backend) {
   const std::string bytes = builder.bytes();
-  return LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), options);
+  return LoadedModel::from_bytes(std::as_bytes(std::span(bytes)), options, backend);
 }
 
 CallMemory::CallMemory(const LoadedModel& model, int seed) {

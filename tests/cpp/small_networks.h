@@ -1,5 +1,6 @@
 #pragma once
 
+#include "codegen/cpu_backend.h"
 #include "runtime/loaded_model.h"
 #include "tests/cpp/onnx_builder.h"
 
@@ -17,7 +18,8 @@ OnnxBuilder small_attention_network();
 OnnxBuilder two_convolutions_network();
 Graph two_convolutions();  // of it, simplified
 
-LoadedModel loaded(const OnnxBuilder& builder, const LoadOptions& options = {});
+LoadedModel loaded(const OnnxBuilder& builder, const LoadOptions& options = {},
+                   const std::shared_ptr<const Backend>& backend = host_backend());
 
 // Memory for one call: inputs that are filled, outputs that are not.
 class CallMemory {

@@ -1,4 +1,4 @@
-#include "measure/take_back.h"
+#include "measure/statistics/take_back.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tune/timetable.h"
+#include "tune/job/timetable.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "tests/cpp/error_message.h"
 #include "tests/cpp/temporary_folder.h"
-#include "tune/preconditions.h"
-#include "tune/settings.h"
+#include "tune/setup/preconditions.h"
+#include "tune/setup/settings.h"
 
 namespace aoe {
 namespace {
@@ -27,7 +27,7 @@ TEST(SettingsTest, TheEnvironmentIsRead) {
                                 {"REPEAT_TUNE", "tRuE"},
                                 {"ASCEND_DEVICE_ID", "0"}}),
                 options);
-  EXPECT_EQ(options.result_path, "/results");
+  EXPECT_EQ(options.result_dir, "/results");
   EXPECT_EQ(options.work_path, ".");
   EXPECT_EQ(options.compile_jobs, 32);
   EXPECT_EQ(options.measure_jobs, 3);
@@ -70,7 +70,7 @@ TEST(SettingsTest, TheFileIsReadAndTheEnvironmentWins) {
   read_settings(environment_of({{"XDG_CONFIG_HOME", folder.path()}, {"TUNING_PARALLEL_NUM", "2"}}),
                 options);
   EXPECT_EQ(options.work_path, "/work");
-  EXPECT_EQ(options.result_path, "/work");
+  EXPECT_EQ(options.result_dir, "/work");
   EXPECT_EQ(options.measure_jobs, 2);
   EXPECT_EQ(options.run_loop, 2048);
 }

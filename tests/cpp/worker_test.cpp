@@ -1,4 +1,4 @@
-#include "measure/worker.h"
+#include "measure/worker/worker_client.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -50,15 +50,19 @@ bool may_run(const std::string& fault) {
 
 WorkerTarget product() { return {.model = {}, .workload = kProduct}; }
 
-std::optional<Failure> failure_of(const std::variant<Candidate, Failure>& compiled) {
+std::optional<Failure> failure_of(const std::variant<CandidateId, Failure>& compiled) {
   const Failure* const failure = std::get_if<Failure>(&compiled);
   return failure != nullptr ? std::optional(*failure) : std::nullopt;
 }
 
-Candidate candidate_of(const std::variant<Candidate, Failure>& compiled) {
+CandidateId candidate_of(const std::variant<CandidateId, Failure>& compiled) {
   const auto failure = failure_of(compiled);
   EXPECT_FALSE(failure) << failure->detail;
-  return failure ? -1 : std::get<Candidate>(compiled);
+  return failure ? CandidateId{-1} : std::get<CandidateId>(compiled);
+}
+
+Assignment baseline_of(const Worker& worker) {
+  return {std::vector<CandidateId>(worker.workloads().size())};
 }
 
 // A network whose convolutions b and c are the same workload with other weights.
@@ -90,25 +94,25 @@ TEST(Worker, ChecksAndTimesCandidates) {
   ASSERT_EQ(worker.workloads().size(), 1u);
   const OpenWorkload& open = worker.workloads()[0];
   EXPECT_EQ(open.text, kProduct);
-  EXPECT_GT(open.own_ns, 0);
-  const Candidate same = candidate_of(worker.compile(0, open.policy));
-  EXPECT_EQ(same, 1);
+  EXPECT_GT(open.baseline_ns, 0);
+  const CandidateId same = candidate_of(worker.compile({0, open.policy}));
+  EXPECT_EQ(same, CandidateId{1});
   for (const Caches caches : {Caches::hot, Caches::cold}) {
-    const AloneResult times = worker.alone(0, {same, 0, same}, caches);
+    const AloneResult times = worker.alone(0, {same, CandidateId::baseline, same}, caches);
     for (const FailedCandidate& one : times.failed) ADD_FAILURE() << one.failure.detail;
     ASSERT_EQ(times.ns.size(), 3u);
     for (const double ns : times.ns) EXPECT_GT(ns, 0);
   }
-  EXPECT_THROW(worker.passes({{same}}), Error);
-  EXPECT_THROW(worker.alone(0, {7}, Caches::hot), Error);
-  EXPECT_THROW(worker.alone(3, {0}, Caches::hot), Error);
+  EXPECT_THROW(worker.passes({{{same}}}), Error);
+  EXPECT_THROW(worker.alone(0, {CandidateId{7}}, Caches::hot), Error);
+  EXPECT_THROW(worker.alone(3, {CandidateId::baseline}, Caches::hot), Error);
   EXPECT_EQ(worker.losses(), 0);
 }
 
 TEST(Worker, RefusesWhatIsNoPolicy) {
   Worker worker(product(), options());
   for (const char* text : {"nonsense", "product 0 rows 9999", ""}) {
-    const auto failure = failure_of(worker.compile(0, text));
+    const auto failure = failure_of(worker.compile({0, text}));
     ASSERT_TRUE(failure) << text;
     EXPECT_EQ(failure->cause, Cause::illegal_policy) << failure->detail;
   }
@@ -152,10 +156,11 @@ TEST(Worker, RunsCandidatesInTheirPlaceInTheModel) {
 
   Assignment all_new;
   for (size_t w = 0; w < open.size(); ++w) {
-    all_new.push_back(candidate_of(worker.compile(static_cast<int>(w), open[w].policy)));
+    all_new.workloads.push_back(
+        candidate_of(worker.compile({static_cast<int>(w), open[w].policy})));
   }
-  const Assignment all_own(open.size(), 0);
-  const PassesResult result = worker.passes({all_own, all_new, all_own});
+  const Assignment baseline = baseline_of(worker);
+  const PassesResult result = worker.passes({baseline, all_new, baseline});
   EXPECT_TRUE(result.failed.empty());
   ASSERT_EQ(result.passes.size(), 3u);
   for (const Pass& pass : result.passes) {
@@ -167,7 +172,8 @@ TEST(Worker, RunsCandidatesInTheirPlaceInTheModel) {
     }
     EXPECT_GE(pass.total_ns, sum);
   }
-  const AloneResult alone = worker.alone(static_cast<int>(twice), {all_new[twice], 0}, Caches::hot);
+  const AloneResult alone = worker.alone(
+      static_cast<int>(twice), {all_new.workloads[twice], CandidateId::baseline}, Caches::hot);
   EXPECT_EQ(alone.ns.size(), 2u);
 
   worker.replace();  // and everybody is still known
@@ -175,10 +181,10 @@ TEST(Worker, RunsCandidatesInTheirPlaceInTheModel) {
 
   // Another one times what was checked here.
   Worker other({.model = model.file(), .workload = {}}, options());
-  Assignment adopted = all_own;
-  adopted[twice] = other.adopt(static_cast<int>(twice), open[twice].policy);
+  Assignment adopted = baseline;
+  adopted.workloads[twice] = other.adopt({static_cast<int>(twice), open[twice].policy});
   EXPECT_EQ(other.passes({adopted}).passes.size(), 1u);
-  EXPECT_THROW(worker.passes({{}}), Error);
+  EXPECT_THROW(worker.passes({Assignment{}}), Error);
 }
 
 struct FaultCase {
@@ -200,16 +206,16 @@ TEST_P(InjectedFaults, CostTheCandidateAndNothingElse) {
   limited.memory_bytes = int64_t{1} << 30;
   Worker worker(product(), limited);
   const std::string policy = worker.workloads()[0].policy;
-  const Candidate before = candidate_of(worker.compile(0, policy));
-  const auto failure = failure_of(worker.compile(0, policy));
+  const CandidateId before = candidate_of(worker.compile({0, policy}));
+  const auto failure = failure_of(worker.compile({0, policy}));
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->cause, cause) << name(failure->cause) << ": " << failure->detail;
   EXPECT_NE(failure->detail.find(detail), std::string::npos) << failure->detail;
   EXPECT_EQ(worker.losses(), losses);
-  const Candidate after = candidate_of(worker.compile(0, policy));
-  EXPECT_EQ(after, 3);
-  EXPECT_EQ(worker.alone(0, {before, 0, after}, Caches::hot).ns.size(), 3u);
-  EXPECT_THROW(worker.alone(0, {2}, Caches::hot), Error);  // it is never timed
+  const CandidateId after = candidate_of(worker.compile({0, policy}));
+  EXPECT_EQ(after, CandidateId{3});
+  EXPECT_EQ(worker.alone(0, {before, CandidateId::baseline, after}, Caches::hot).ns.size(), 3u);
+  EXPECT_THROW(worker.alone(0, {CandidateId{2}}, Caches::hot), Error);  // it is never timed
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -236,15 +242,15 @@ TEST_P(FaultsInTime, CostTheCandidateAndNothingElse) {
   limited.memory_bytes = int64_t{1} << 30;
   Worker worker({.model = model.file(), .workload = {}}, limited);
   const std::string policy = worker.workloads()[0].policy;
-  Assignment good(worker.workloads().size(), 0);
+  Assignment good = baseline_of(worker);
   Assignment bad = good;
-  good[0] = candidate_of(worker.compile(0, policy));
-  bad[0] = candidate_of(worker.compile(0, policy));
-  ASSERT_EQ(bad[0], 2);
+  good.workloads[0] = candidate_of(worker.compile({0, policy}));
+  bad.workloads[0] = candidate_of(worker.compile({0, policy}));
+  ASSERT_EQ(bad.workloads[0], CandidateId{2});
   const PassesResult lost = worker.passes({good, bad, good});
   EXPECT_TRUE(lost.passes.empty());
   ASSERT_EQ(lost.failed.size(), 1u);
-  EXPECT_EQ(lost.failed[0].candidate, 2);
+  EXPECT_EQ(lost.failed[0].candidate, CandidateId{2});
   EXPECT_EQ(lost.failed[0].failure.cause, cause) << lost.failed[0].failure.detail;
   EXPECT_EQ(worker.losses(), losses);
   EXPECT_EQ(worker.passes({good, good}).passes.size(), 2u);
@@ -263,12 +269,12 @@ TEST(Worker, AbandonsWhatIsTooSlow) {
   const WorkerOptions patient = options();
   Worker worker({.model = model.file(), .workload = {}}, patient);
   const OpenWorkload& open = worker.workloads()[0];
-  const Assignment own(worker.workloads().size(), 0);
-  Assignment slow = own;
-  slow[0] = candidate_of(worker.compile(0, open.policy));
-  std::vector<double> limits(own.size(), 0.0);
-  limits[0] = 20 * open.own_ns;  // a thousandfold is far beyond it on any machine
-  const PassesResult result = worker.passes({slow, slow, slow, own}, limits);
+  const Assignment baseline = baseline_of(worker);
+  Assignment slow = baseline;
+  slow.workloads[0] = candidate_of(worker.compile({0, open.policy}));
+  std::vector<double> limits(baseline.workloads.size(), 0.0);
+  limits[0] = 20 * open.baseline_ns;  // a thousandfold is far beyond it on any machine
+  const PassesResult result = worker.passes({slow, slow, slow, baseline}, limits);
   ASSERT_EQ(result.passes.size(), 4u);
   // One run may have been interrupted, two have not.
   EXPECT_GT(result.passes[0].workload_ns[0], limits[0]);
@@ -290,16 +296,16 @@ TEST(Worker, RefusesFaultsItDoesNotKnow) {
 TEST(Worker, IsReplacedWhenKilledBetweenRequests) {
   const ModelFile model;
   Worker worker({.model = model.file(), .workload = {}}, options());
-  Assignment assignment(worker.workloads().size(), 0);
+  Assignment assignment = baseline_of(worker);
   const auto kill_it = [&] { kill(static_cast<pid_t>(worker.process_id()), SIGKILL); };
   kill_it();
-  assignment[0] = candidate_of(worker.compile(0, worker.workloads()[0].policy));
+  assignment.workloads[0] = candidate_of(worker.compile({0, worker.workloads()[0].policy}));
   kill_it();
   const PassesResult result = worker.passes({assignment});
   EXPECT_TRUE(result.failed.empty());
   EXPECT_EQ(result.passes.size(), 1u);
   kill_it();
-  EXPECT_EQ(worker.alone(0, {assignment[0]}, Caches::hot).ns.size(), 1u);
+  EXPECT_EQ(worker.alone(0, {assignment.workloads[0]}, Caches::hot).ns.size(), 1u);
   EXPECT_EQ(worker.losses(), 3);
 }
 
@@ -318,11 +324,27 @@ TEST(Worker, TimesWorkloadsThatAreNotTheModels) {
 TEST(Worker, RunsTheModelByTwoPlans) {
   const ModelFile model;
   Worker worker({.model = model.file()}, options());
+  const Assignment baseline = baseline_of(worker);
   for (const char* times : {"cube 1\nvector 1\n", "cube 2\nvector 1\n"}) {
-    const auto ns = worker.plans({{"graph 0", times}}, {true, false, false, true});
-    ASSERT_EQ(ns.size(), 4u);
-    for (const double pass : ns) EXPECT_GT(pass, 0);
+    Assignment rival = baseline;
+    rival.plan = worker.adopt(plan_candidate({"graph 0", times}));
+    const PassesResult result = worker.passes({rival, baseline, baseline, rival});
+    EXPECT_TRUE(result.failed.empty());
+    ASSERT_EQ(result.passes.size(), 4u);
+    for (const Pass& pass : result.passes) {
+      EXPECT_GT(pass.total_ns, 0);
+      EXPECT_TRUE(pass.workload_ns.empty());
+    }
+    worker.replace();
+    EXPECT_EQ(worker.passes({baseline, rival}).passes.size(), 2u);
+    // What loading gives, and nothing else, is what plans are compared by.
+    rival.workloads[0] = candidate_of(worker.compile({0, worker.workloads()[0].policy}));
+    EXPECT_THROW(worker.passes({rival}), Error);
   }
+  EXPECT_THROW(worker.compile(plan_candidate({"graph 0", "cube 1\nvector 1\n"})), Error);
+  Assignment unknown = baseline;
+  unknown.plan = CandidateId{77};
+  EXPECT_THROW(worker.passes({unknown}), Error);
   EXPECT_EQ(worker.losses(), 0);
 }
 
@@ -348,7 +370,7 @@ TEST(Worker, EndsWithItsClient) {
     Worker worker(product(), patient);
     const auto id = static_cast<pid_t>(worker.process_id());
     if (write(ends_of_pipe[1], &id, sizeof id) != sizeof id) _exit(1);
-    worker.compile(0, worker.workloads()[0].policy);
+    worker.compile({0, worker.workloads()[0].policy});
     _exit(0);
   }
   close(ends_of_pipe[1]);

@@ -33,7 +33,9 @@ GymSpace::GymSpace(RecordedSpace recorded)
     return space_->chosen(sample.policy, as_it_is) != sample.policy;
   });
   // Shares are of what is the default now.
-  const auto is_standard = [&](const auto& sample) { return sample.policy == space_->standard(); };
+  const auto is_standard = [&](const auto& sample) {
+    return sample.policy == space_->default_policy();
+  };
   const auto standard =
       std::find_if(recorded_.samples.begin(), recorded_.samples.end(), is_standard);
   if (standard != recorded_.samples.end()) {
@@ -101,12 +103,12 @@ std::optional<size_t> GymSpace::nearest(const Policy& policy, const std::vector<
 
 Curve searched(const GymSpace& space, const GymSearch& search, uint64_t seed, size_t samples) {
   const auto memory = std::make_shared<SearchMemory>(space.space(), std::make_shared<Ranker>(),
-                                                     space.space()->standard());
+                                                     space.space()->default_policy());
   const auto searcher = aoe::search(memory, search.plan(space, seed));
   const auto& recorded = space.recorded().samples;
   std::vector<bool> open(recorded.size(), true);
   for (size_t i = 0; i < recorded.size(); ++i) {
-    if (recorded[i].policy == space.space()->standard()) open[i] = false;
+    if (recorded[i].policy == space.space()->default_policy()) open[i] = false;
   }
   Curve curve{1};
   // Nobody does better than the best known.

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "base/parallel.h"
 
 namespace aoe {
@@ -19,13 +20,6 @@ constexpr size_t kSamples = 128;
 constexpr uint64_t kSeeds = 3;
 constexpr uint64_t kRandomSeeds = 25;  // which cost nothing
 constexpr double kPart = 0.8;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 GymResult result_of(const GymSpace& space, const std::string& name, uint64_t seeds,
                     const std::function<Curve(uint64_t seed)>& curve_of) {

@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/jit.h"
-#include "codegen/kernel.h"
+#include "backend/kernel.h"
+#include "codegen/cpu_backend.h"
+#include "codegen/jit/compiler.h"
 #include "frontend/onnx.h"
 #include "graph/simplify.h"
 #include "runtime/executable.h"
@@ -19,19 +20,19 @@ int main(int argc, char** argv) {
     std::string of;
   };
   std::vector<Entry> entries;
-  std::set<std::shared_ptr<const aoe::Code>> seen;
+  std::set<const void*> seen;
   for (int i = 1; i < argc; ++i) {
     try {
       aoe::Graph graph = aoe::load_onnx(argv[i]);
       aoe::simplify(graph);
       aoe::Engine engine;
-      engine.device = aoe::host_device();
+      engine.backend = aoe::host_backend();
       const aoe::Executable executable(std::move(graph), engine);
       for (const auto& kernel : executable.kernels()) {
-        for (const auto& code : kernel->codes()) {
-          if (!seen.insert(code).second || code->compile_ms() == 0) continue;
+        for (const aoe::CompiledFunction& code : kernel->compiled().functions()) {
+          if (!seen.insert(code.entry).second || code.compile_ms == 0) continue;
           entries.push_back(
-              {code->compile_ms(), fmt::format("{}: {}", argv[i], to_string(kernel->workload()))});
+              {code.compile_ms, fmt::format("{}: {}", argv[i], to_string(kernel->workload()))});
         }
       }
     } catch (const aoe::Error& error) {

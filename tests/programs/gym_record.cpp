@@ -3,7 +3,7 @@
 //   gym_record WORKLOADS.txt FOLDER [POLICIES [NAME...]]
 //
 // Writes FOLDER/NAME.txt.gz for each workload that has no file there yet, so that it can be
-// interrupted and gone on with. Policies are compiled and timed in this process.
+// interrupted and resumed. Policies are compiled and timed in this process.
 
 #include <fmt/format.h>
 
@@ -16,11 +16,12 @@
 #include <random>
 #include <set>
 
+#include "backend/kernel.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "codegen/kernel.h"
-#include "measure/clock.h"
-#include "measure/random_tensor.h"
+#include "codegen/cpu_backend.h"
+#include "measure/worker/random_tensor.h"
 #include "policy/policy_text.h"
 #include "policy/space.h"
 #include "tests/gym/recorded.h"
@@ -57,11 +58,12 @@ class Recorder {
   }
 
   RecordedSpace record() {
-    standard_ = made(space_.standard());
+    standard_ = made(space_.default_policy());
     require(standard_ != nullptr, "{}: the default policy cannot be compiled", of_.name);
-    RecordedSpace recorded{of_, device_, shortest_standard(), {{space_.standard(), 1, false}}};
-    known_[text_of(space_.standard())] = false;
-    std::vector<Policy> wanted = space_.neighbours(space_.standard());
+    RecordedSpace recorded{
+        of_, device_, shortest_standard(), {{space_.default_policy(), 1, false}}};
+    known_[text_of(space_.default_policy())] = false;
+    std::vector<Policy> wanted = space_.neighbours(space_.default_policy());
     for (int barren = 0; recorded.samples.size() < policies_ && barren < 3;) {
       std::vector<RecordedSpace::Sample> batch = next(wanted, recorded.samples);
       barren = batch.empty() ? barren + 1 : 0;
@@ -117,7 +119,8 @@ class Recorder {
   // Nothing for what the job would refuse.
   std::unique_ptr<Kernel> made(const Policy& policy) const {
     try {
-      auto kernel = std::make_unique<Kernel>(of_.workload, policy, device_, 1, weights_);
+      auto kernel =
+          std::make_unique<Kernel>(of_.workload, policy, *cpu_backend(device_), 1, weights_);
       if (standard_ && kernel->spills() > standard_->spills()) return nullptr;
       return kernel;
     } catch (const Error&) {
@@ -178,7 +181,7 @@ class Recorder {
     const auto by_share = [](const auto& a, const auto& b) { return a.share < b.share; };
     const size_t top =
         std::max(kFewestTop, static_cast<size_t>(kTopShare * static_cast<double>(samples.size())));
-    std::set<std::string> refined{text_of(space_.standard())};
+    std::set<std::string> refined{text_of(space_.default_policy())};
     for (int i = 0; i < kMostRefinements; ++i) {
       std::stable_sort(samples.begin() + 1, samples.end(), by_share);
       std::vector<RecordedSpace::Sample> best;

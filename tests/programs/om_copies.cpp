@@ -3,12 +3,13 @@
 
 #include <iostream>
 
+#include "codegen/cpu_backend.h"
 #include "runtime/loaded_model.h"
 
 int main() {
   for (std::string path; std::getline(std::cin, path);) {
     try {
-      aoe::write_om(path + ".om", aoe::LoadedModel::compiled(path, {}).model);
+      aoe::write_om(path + ".om", aoe::LoadedModel::compiled(path, {}, aoe::host_backend()).model);
       std::cout << std::endl;
     } catch (const aoe::Error& error) {
       std::cout << error.what() << std::endl;

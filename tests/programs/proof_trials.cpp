@@ -1,4 +1,4 @@
-// How often a proof (measure/proof.h) errs and how much it sees, on this machine:
+// How often a proof (measure/statistics/proof.h) errs and how much it sees, on this machine:
 //
 //   proof_trials [TRIALS [CONDITION...]]
 //
@@ -25,11 +25,12 @@
 #include <string>
 #include <vector>
 
+#include "backend/kernel.h"
 #include "base/error.h"
-#include "codegen/kernel.h"
+#include "codegen/cpu_backend.h"
 #include "expr/parse.h"
-#include "measure/block.h"
-#include "measure/proof.h"
+#include "measure/statistics/block.h"
+#include "measure/statistics/proof.h"
 
 namespace aoe {
 namespace {
@@ -125,8 +126,8 @@ void print_block(size_t workload_number, double gain, bool apart, uint32_t seed)
     weights.push_back(weight ? memories[0].inputs[i] : Tensor{});
   }
   // Either one may be the first to choose where its memory lies.
-  const Kernel kernels[] = {{workload, host_device(), 1, weights},
-                            {workload, host_device(), 1, weights}};
+  const Kernel kernels[] = {{workload, *host_backend(), 1, weights},
+                            {workload, *host_backend(), 1, weights}};
   const size_t which = random() % 2;
   const auto call = [&](size_t kernel) {
     Memory& own = memories[apart ? kernel : 0];
@@ -142,7 +143,7 @@ void print_block(size_t workload_number, double gain, bool apart, uint32_t seed)
         delay(steps);
       },
       [&] { call(1 - which); }, {.seed = static_cast<uint32_t>(random())});
-  fmt::print("{} {}\n", block_speed_up(block.incumbent_ns, block.candidate_ns), block.spent_ns);
+  fmt::print("{} {}\n", block_speed_up(block.baseline_ns, block.candidate_ns), block.spent_ns);
 }
 
 // --- trials --------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_text_says_the_same():
     assert ("announced, but faults" in text) == bool(device["announced_only"])
     for cache in device["caches"]:
         shared = cache["shared_by"]
-        assert ("each core its own" if shared == 1 else f"{shared} cores") in rows[cache["name"]]
+        assert ("private to each core" if shared == 1 else f"{shared} cores") in rows[cache["name"]]
 
 
 def test_cores_follow_the_affinity():

@@ -112,6 +112,22 @@ def test_what_has_no_meaning_says_so_and_goes_on(folder):
     assert b"--host_env_os has no meaning here: " in done.stderr
 
 
+def test_log_levels_hold_back_what_is_below_them(folder):
+    bad = ("--model=none.onnx", "-j", 2, "--host_env_os=linux")
+    for level, warns, complains in (
+        ("null", False, False),
+        ("error", False, True),
+        ("warning", True, True),
+        ("info", True, True),
+    ):
+        done = aoe(*bad, f"--log={level}", cwd=folder)
+        assert done.returncode == 2
+        assert (b"has no meaning here" in done.stderr) == warns
+        assert (b"none.onnx" in done.stderr) == complains
+        if level == "null":
+            assert done.stderr == b""
+
+
 def test_open_dimensions_ask_for_their_sizes(folder):
     onnx.save(affine("N"), folder / "open.onnx")
     assert "--input_shape" in fails("--model=open.onnx", "-j", 2, "--log=error", cwd=folder)

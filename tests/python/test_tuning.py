@@ -1,5 +1,6 @@
 """Tuning from its beginning to its end: what it leaves behind, kills, faults, two at once."""
 
+import collections
 import json
 import os
 import shlex
@@ -27,6 +28,12 @@ def model(tmp_path_factory):
     tool = ROOT / "tools" / "make_example_model.py"
     subprocess.run([sys.executable, tool, path], check=True)
     return path
+
+
+def requests(job):
+    """What a job asked its machine to do, in order."""
+    asked = [request for _, _, request, _, _ in job.entries()]
+    return [json.loads(request) for request in asked if request.startswith('{"alone"')]
 
 
 def test_a_job_leaves_what_it_says(model, tmp_path):
@@ -119,17 +126,46 @@ def test_layouts_are_tuned_first_and_replayed(model, tmp_path):
     out, _ = finished(job.start("--Fop_format", reload=False))
     assert "formats: " in out
     job.check()
-    asked = [request for _, _, request, _, _ in job.entries()]
-    first_pass = next(i for i, request in enumerate(asked) if '"passes"' in request)
-    timed = [i for i, request in enumerate(asked) if '"rounds_alone"' in request]
+    asked = requests(job)
+    first_pass = next(i for i, request in enumerate(asked) if request["passes"])
+    timed = [i for i, request in enumerate(asked) if request["alone"]]
     assert timed
     assert max(timed) < first_pass
     replays(job)
 
 
+def test_run_loop_and_log_are_obeyed(model, tmp_path):
+    """A first look takes RUN_LOOP runs, half by the candidate; debug tells of all candidates."""
+    runs = 4
+    settings = tmp_path / "aoe.ini"
+    settings.write_text(f"RUN_LOOP = {runs}\n")
+    job = Job(tmp_path, model, budget="20s", AOE_CONFIG=str(settings))
+    job.log = "debug"
+    _, said = finished(job.start(reload=False))
+    look = next(request for request in requests(job) if request["limits_ns"])
+    runs_of = collections.Counter(
+        candidate for _, *workloads in look["passes"] for candidate in workloads if candidate
+    )
+    assert set(runs_of) == set(range(1, len(look["candidates"]) + 1))
+    assert set(runs_of.values()) == {runs // 2}
+    lines = said.splitlines()
+    assert sum(line.startswith("aoe: opened: ") for line in lines) == 1
+    assert any(line.startswith("aoe: round 1: ") for line in lines)
+    assert any("compiled, " in line and "of the baseline's time" in line for line in lines)
+    for _, kind, question, _, _ in job.entries():
+        assert kind != "decision" or any(line.startswith(f"aoe: {question}: ") for line in lines)
+
+
+def test_null_says_nothing(model, tmp_path):
+    job = Job(tmp_path, model, budget="4s")
+    job.log = "null"
+    _, said = finished(job.start(reload=False))
+    assert said == ""
+
+
 def test_every_fault_costs_one_candidate(model, tmp_path):
     kinds = ["wrong_element", "nan", "before", "behind", "crash", "allocation", "killed"]
-    # In a job with one round the first candidates of a worker are the policies that stand; then
+    # In a job with one round the first candidates of a worker are the baseline policies; then
     # come the search's, of which some are refused before they run.
     faults = ",".join(f"{30 + i}:{kind}" for i, kind in enumerate([*kinds * 4, "endless_loop"]))
     job = Job(tmp_path, model, budget="30s", AOE_INJECT_FAULT=faults)

@@ -27,19 +27,20 @@ INCOMPLETE = "tune tuning incomplete"
 
 
 class Job:
-    """A tuning job in a folder of its own, which is killed and gone on with."""
+    """A tuning job in a folder of its own, which is killed and resumed."""
 
     def __init__(self, folder: Path, model: Path, budget: str = "8s", **environment: str) -> None:
         self.folder = folder
         self.model = model
         self.budget = budget
+        self.log = "error"
         self.bank = folder / "banks"
         self.bank.mkdir()
         self.environment = os.environ | {"TUNE_BANK_PATH": str(self.bank)} | environment
 
     def start(self, *options: str, reload: bool) -> subprocess.Popen[bytes]:
         command = [str(BINARY), f"--model={self.model}", "--job_type=2", "--aicore_num=1"]
-        command += ["--log=error", "--progress_bar=off", f"--budget={self.budget}", *options]
+        command += [f"--log={self.log}", "--progress_bar=off", f"--budget={self.budget}", *options]
         if reload:
             (folder,) = self.folder.glob("aoe_workspace/*")
             command.append(f"--reload={folder}")

@@ -1,0 +1,255 @@
+#include "backend/kernel.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+
+#include "base/memory.h"
+#include "expr/rewrite.h"
+#include "plan/arena.h"
+#include "plan/copied_runs.h"
+#include "policy/validate.h"
+
+// A kernel is made by its constructor: schedule, Program, constants and packed weights (`computed`
+// makes a kernel of its workload, on one thread, for what depends on weights alone), compilation,
+// and the memory of each value (`place_values`). `run_on` runs it: it lists the address of every
+// value at the beginning of the work memory and calls the compiled Program.
+//
+// The work memory:   | addresses of values | values between steps | memory of the threads |
+//                    0                                            `values_bytes_`
+
+namespace aoe {
+namespace {
+
+// Whether an index is looked up somewhere, so that it may turn out to be out of range.
+bool looks_up(const Workload& workload) {
+  bool found = false;
+  for (const Stage& stage : workload.stages) {
+    for_each_load(stage, [&](const Expr& load) { found = found || is_lookup(load); });
+  }
+  return found;
+}
+
+DecidedSchedule valid_schedule(const Workload& workload, const Policy& policy,
+                               const Device& device) {
+  if (const auto reason = fault_of(policy.structure, workload)) fail("policy: {}", *reason);
+  DecidedSchedule made{schedule_of(workload, policy.structure), policy};
+  if (const auto reason = fault_of(policy, made.schedule, device)) fail("policy: {}", *reason);
+  return made;
+}
+
+}  // namespace
+
+Kernel::Kernel(std::shared_ptr<const Workload> workload, DecidedSchedule decided,
+               const Backend& backend, int threads, std::vector<Tensor> weights)
+    : workload_(std::move(workload)),
+      policy_(std::move(decided.policy)),
+      weights_(std::move(weights)) {
+  if (policy_.threads > 0) threads = std::min(threads, policy_.threads);
+  Program program = build_program(decided.schedule, policy_, backend.device(), threads);
+  scheduled_ = std::move(decided.schedule.workload);
+  for (const size_t stage : decided.schedule.constant) {
+    Workload only = scheduled_;
+    only.stages = {scheduled_.stages[stage]};
+    only.outputs = only.stages[0].outputs;
+    auto& constant = scheduled_.values[static_cast<size_t>(only.outputs[0])].constant;
+    constant = computed(std::move(only), backend);
+  }
+  std::vector<Tensor> packed_weights;
+  for (const PackedWeights& packed : program.weights) {
+    packed_weights.push_back(pack(packed, computed(plain_workload(scheduled_, packed), backend)));
+  }
+  compiled_ = backend.compile(std::move(program), std::move(packed_weights));
+  // Doubles reach far below where floats end, and are asked for where that matters.
+  flush_denormals_ =
+      std::none_of(scheduled_.values.begin(), scheduled_.values.end(),
+                   [](const Workload::Value& v) { return v.type.dtype == DType::f64; });
+  place_values();
+  drop_unread();
+}
+
+Kernel::Kernel(const std::shared_ptr<const Workload>& workload, const Backend& backend, int threads,
+               std::vector<Tensor> weights)
+    : Kernel(workload, default_schedule(*workload, backend.device()), backend, threads,
+             std::move(weights)) {}
+
+Kernel::Kernel(const std::shared_ptr<const Workload>& workload, const Policy& policy,
+               const Backend& backend, int threads, std::vector<Tensor> weights)
+    : Kernel(workload, valid_schedule(*workload, policy, backend.device()), backend, threads,
+             std::move(weights)) {}
+
+Tensor Kernel::computed(Workload of_weights, const Backend& backend) const {
+  const auto contents = [&](int value) {
+    const int storage = scheduled_.storage(value);
+    const auto input = std::find(scheduled_.inputs.begin(), scheduled_.inputs.end(), storage);
+    return input == scheduled_.inputs.end()
+               ? scheduled_.values[static_cast<size_t>(storage)].constant
+               : weights_[static_cast<size_t>(input - scheduled_.inputs.begin())];
+  };
+  std::vector<Tensor> inputs;
+  std::erase_if(of_weights.inputs,
+                [&](int input) { return !of_weights.values[static_cast<size_t>(input)].weight; });
+  for (const int input : of_weights.inputs) inputs.push_back(contents(input));
+  // What lies as it is wanted need not be computed.
+  const TensorType& type = of_weights.values[static_cast<size_t>(of_weights.outputs[0])].type;
+  if (const auto runs = copied_runs(of_weights, 0); runs && runs->size() == 1) {
+    const Tensor& whole = inputs[(*runs)[0].input];
+    if ((*runs)[0].count == whole.count()) return whole.reshaped(type.shape);
+  }
+  const auto only = std::make_shared<const Workload>(std::move(of_weights));
+  // On one thread: kernels are made on as many as the caller has allowed.
+  return Kernel(only, backend, 1).run(inputs)[0];
+}
+
+void Kernel::place_values() {
+  using In = Memory::In;
+  memory_.resize(scheduled_.values.size());
+  const auto memory = [&](int value) -> Memory& {
+    return memory_[static_cast<size_t>(scheduled_.storage(value))];
+  };
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    if (!scheduled_.values[i].constant.empty()) memory_[i].in = In::constant;
+  }
+  for (size_t i = 0; i < scheduled_.inputs.size(); ++i) {
+    memory(scheduled_.inputs[i]) = {In::input, static_cast<int64_t>(i)};
+  }
+  for (size_t i = 0; i < scheduled_.outputs.size(); ++i) {
+    // One that is an input, a constant or an earlier output is copied at the end.
+    if (memory(scheduled_.outputs[i]).in != In::nothing) continue;
+    memory(scheduled_.outputs[i]) = {In::output, static_cast<int64_t>(i)};
+  }
+  std::vector<int> inside;  // values between steps
+  std::vector<Lifetime> lifetimes;
+  for (size_t s = 0; s < program().body.size(); ++s) {
+    const int now = static_cast<int>(s);
+    for (const int value : program().values_of(program().body[s])) {
+      if (memory_[static_cast<size_t>(value)].in != In::nothing) continue;
+      const auto known = std::find(inside.begin(), inside.end(), value);
+      if (known != inside.end()) {
+        lifetimes[static_cast<size_t>(known - inside.begin())].last = now;
+        continue;
+      }
+      const TensorType& type = scheduled_.values[static_cast<size_t>(value)].type;
+      inside.push_back(value);
+      lifetimes.push_back({checked_mul(type.count(), info(type.dtype).bytes), now, now});
+    }
+  }
+  const Arena arena = arena_of(lifetimes);
+  const int64_t list = aligned_work(static_cast<int64_t>(memory_.size() * sizeof(void*)));
+  for (size_t i = 0; i < inside.size(); ++i) {
+    memory_[static_cast<size_t>(inside[i])] = {In::work, list + arena.offsets[i]};
+  }
+  values_bytes_ = list + arena.bytes;
+}
+
+void Kernel::drop_unread() {
+  // The reference, which finds an index that is out of range, reads all of them.
+  if (looks_up(*workload_)) return;
+  std::vector<bool> read(scheduled_.values.size());
+  const auto note = [&](int value) { read[static_cast<size_t>(scheduled_.storage(value))] = true; };
+  for (const int output : scheduled_.outputs) note(output);
+  for (const For& loop : program().body) {
+    for (const int value : program().values_of(loop)) note(value);
+  }
+  for (size_t i = 0; i < read.size(); ++i) {
+    if (!read[i]) scheduled_.values[i].constant = {};
+  }
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (!read[static_cast<size_t>(scheduled_.storage(scheduled_.inputs[i]))]) weights_[i] = {};
+  }
+}
+
+const void* Kernel::memory_of(int value, std::span<const void* const> inputs,
+                              std::span<void* const> outputs, std::byte* work) const {
+  const auto [in, at] = memory_[static_cast<size_t>(scheduled_.storage(value))];
+  const auto index = static_cast<size_t>(at);
+  switch (in) {
+    case Memory::In::nothing: return nullptr;
+    case Memory::In::input:
+      if (inputs[index] != nullptr || index >= weights_.size()) return inputs[index];
+      return weights_[index].raw();
+    case Memory::In::output: return outputs[index];
+    case Memory::In::constant:
+      return scheduled_.values[static_cast<size_t>(scheduled_.storage(value))].constant.raw();
+    case Memory::In::work: return work + at;
+  }
+  return nullptr;
+}
+
+int64_t Kernel::work_bytes() const { return checked_add(values_bytes_, compiled_->work_bytes()); }
+
+void Kernel::run_on(std::span<const void* const> inputs, std::span<void* const> outputs,
+                    std::byte* work) const {
+  auto** const values = reinterpret_cast<void**>(work);
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    // Only outputs and what is inside are written to.
+    values[i] = const_cast<void*>(memory_of(static_cast<int>(i), inputs, outputs, work));
+  }
+  if (!compiled_->run(values, work + values_bytes_, flush_denormals_)) {
+    return run_reference(inputs, outputs);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const void* const made = memory_of(scheduled_.outputs[i], inputs, outputs, work);
+    if (made == outputs[i]) continue;
+    const TensorType& type = scheduled_.values[static_cast<size_t>(scheduled_.outputs[i])].type;
+    const int64_t bytes = type.count() * info(type.dtype).bytes;
+    if (bytes > 0) std::memcpy(outputs[i], made, static_cast<size_t>(bytes));
+  }
+}
+
+void Kernel::run_reference(std::span<const void* const> inputs,
+                           std::span<void* const> outputs) const {
+  ++fallbacks_;
+  std::vector<Tensor> given;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorType& type = workload_->values[static_cast<size_t>(workload_->inputs[i])].type;
+    if (inputs[i] == nullptr && i < weights_.size() && !weights_[i].empty()) {
+      given.push_back(weights_[i]);
+    } else {
+      given.push_back(Tensor::over(type, inputs[i], nullptr));
+    }
+  }
+  // It finds the same index, and says where.
+  const std::vector<Tensor> results = Evaluator(workload_).run(given, program().threads);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (results[i].bytes() == 0) continue;
+    std::memcpy(outputs[i], results[i].raw(), static_cast<size_t>(results[i].bytes()));
+  }
+}
+
+std::vector<Tensor> Kernel::run(const std::vector<Tensor>& inputs) const {
+  std::vector<Tensor> outputs;
+  for (const int output : scheduled_.outputs) {
+    outputs.emplace_back(scheduled_.values[static_cast<size_t>(output)].type);
+  }
+  run_into(inputs, outputs);
+  return outputs;
+}
+
+void Kernel::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const {
+  const auto type_of = [&](int value) -> const TensorType& {
+    return scheduled_.values[static_cast<size_t>(value)].type;
+  };
+  std::vector<const void*> from;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    assert(inputs[i].empty() || inputs[i].type() == type_of(scheduled_.inputs[i]));
+    from.push_back(inputs[i].raw());
+  }
+  std::vector<void*> to;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    assert(outputs[i].type() == type_of(scheduled_.outputs[i]));
+    to.push_back(outputs[i].raw());
+  }
+  const auto work = allocate(static_cast<size_t>(work_bytes()));
+  if (!work) throw std::bad_alloc();
+  run_on(from, to, static_cast<std::byte*>(work.get()));
+}
+
+int Kernel::spills() const {
+  int spills = 0;
+  for (const CompiledFunction& function : compiled_->functions()) spills += function.spills;
+  return spills;
+}
+
+}  // namespace aoe

@@ -1,0 +1,145 @@
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/Module.h>
+
+#include <cmath>
+
+#include "codegen/emit/point_emitter.h"
+#include "expr/rewrite.h"
+
+// Lines of memory that are read whole, because several points want elements of them that lie a step
+// apart.
+
+namespace aoe {
+
+// Elements at known places of a line, some of which may lie outside it: what lies a step apart is
+// brought together once, then moved into place.
+std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Point& point) {
+  if (load->linear || load->rank < 2 || !has_outside(load) || point.lanes == 1) return std::nullopt;
+  if (!load->operands.back().is_constant()) return std::nullopt;
+  const auto last = static_cast<size_t>(load->rank) - 1;
+  const auto at = linear(load->operands[last], point);
+  // Without a step memory itself moves them into place.
+  if (!at || at->variable != nullptr || at->lane_stride < 2 || at->lane_stride > kPickedStride) {
+    return std::nullopt;
+  }
+  const Access access = access_of(load, last, point, nullptr);
+  if (!access.at || access.at->lane_stride != 0 ||
+      (access.mask != nullptr && lanes_of(access.mask) > 1)) {
+    return std::nullopt;
+  }
+  // By position, not by offset: one that lies outside may have the offset of one that does not.
+  std::vector<int64_t> key{load->id};
+  for (size_t d = 0; d < last; ++d) {
+    const auto position = linear(load->operands[d], point);
+    if (!position) return std::nullopt;
+    key.push_back(position->constant);
+  }
+  Line& line = (*lines_)[key];
+  if (line.start == nullptr) {
+    line.start = pointer(access.id, *access.at);
+    line.mask = access.mask;
+  }
+  const int64_t step = at->lane_stride;
+  const int64_t first = floor_div(at->constant, step);
+  return InLine{&line, step, at->constant - first * step, first};
+}
+
+llvm::Value* PointEmitter::from_line(const Expr& load, Point& point) {
+  const auto in = in_line(load, point);
+  if (!in) return nullptr;
+  const int64_t place = floor_div(in->first, int64_t{point.lanes});
+  const int64_t shift = in->first - place * point.lanes;
+  llvm::Value* low = part_of(*in, load, place, point);
+  if (shift == 0) return low;
+  return ir_.CreateShuffleVector(low, part_of(*in, load, place + 1, point),
+                                 llvm::createSequentialMask(shift, point.lanes, 0));
+}
+
+std::optional<int64_t> PointEmitter::place_in_line(const Expr& load, Point& point) {
+  const auto in = in_line(load, point);
+  return in ? std::optional(in->first) : std::nullopt;
+}
+
+llvm::Value* PointEmitter::part_of_line(const Expr& load, Point& point, int64_t place) {
+  const auto in = in_line(load, point);
+  const int64_t extent = nest_.buffers[static_cast<size_t>(load->id)].shape.back();
+  if (place < 0 || place * point.lanes * in->step + in->rest >= extent) return nullptr;
+  return part_of(*in, load, place, point);
+}
+
+// The line's elements from place x lanes on.
+llvm::Value* PointEmitter::whole_of(Line& line, const Expr& load, int64_t place, Point& point) {
+  llvm::Value*& value = line.whole[place];
+  if (value != nullptr) return value;
+  const auto id = static_cast<size_t>(load->id);
+  const int64_t left = nest_.buffers[id].shape.back() - place * point.lanes;
+  llvm::Value* outside = vector(load->operands.back(), point);
+  if (place < 0 || left <= 0) return value = outside;
+  llvm::Value* mask = elements_.splat(both(line.mask, first_lanes(left, point.lanes)), point.lanes);
+  llvm::Value* from = element(id, line.start, place * point.lanes);
+  return value = read(id, from, point.lanes, mask, outside);
+}
+
+// Of every `step` elements the one at `rest`, from place x lanes such elements on.
+llvm::Value* PointEmitter::part_of(const InLine& in, const Expr& load, int64_t place,
+                                   Point& point) {
+  llvm::Value*& value = in.line->parts[{in.rest, place}];
+  if (value != nullptr) return value;
+  const auto whole = [&](int64_t v) {
+    return whole_of(*in.line, load, place * in.step + v, point);
+  };
+  return value = picked(in.step, in.rest, in.step, point.lanes, whole);
+}
+
+// Memory that holds what stands for the outside, so many elements of it; null if there cannot be.
+llvm::Value* PointEmitter::line_outside(DType dtype, const Expr& outside, int64_t count) {
+  constexpr int64_t kLargest = 16 << 10;
+  const bool plain = dtype == DType::f32 || dtype == DType::f64;
+  const bool zero = outside->number == 0 && !std::signbit(outside->number);
+  const int64_t bytes = count * info(dtype).bytes;
+  if (bytes > kLargest || dtype == DType::f8e8m0 || !(plain || zero)) return nullptr;
+  llvm::Value*& line = lines_outside_[{dtype, zero ? 0 : outside->number, count}];
+  if (line != nullptr) return line;
+  llvm::Type* const element = plain ? elements_.type(dtype, 1) : ir_.getInt8Ty();
+  auto* const type = llvm::ArrayType::get(element, static_cast<uint64_t>(plain ? count : bytes));
+  llvm::Constant* contents = llvm::Constant::getNullValue(type);
+  if (!zero) {
+    const std::vector<llvm::Constant*> elements(static_cast<size_t>(count),
+                                                llvm::ConstantFP::get(element, outside->number));
+    contents = llvm::ConstantArray::get(type, elements);
+  }
+  return line = new llvm::GlobalVariable(*function_.function().getParent(), type, true,
+                                         llvm::GlobalValue::PrivateLinkage, contents);
+}
+
+llvm::Value* PointEmitter::zeros(size_t id, int64_t count) {
+  return line_outside(DType::u8, Expr::constant(DType::u8, 0),
+                      count * info(nest_.buffers[id].dtype).bytes);
+}
+
+// Vectors that are wholly inside or wholly outside: where outside, memory that holds what stands
+// for it is read instead. Which of both does not depend on where along the vectors' axis they are,
+// so it is found out once for a line.
+llvm::Value* PointEmitter::from_line_outside(const Expr& load, const Access& access, Point& point) {
+  if (!access.at || access.at->lane_stride != 1 || access.mask == nullptr || point.lanes == 1 ||
+      lanes_of(access.mask) > 1 || !has_outside(load) || !load->operands.back().is_constant()) {
+    return nullptr;
+  }
+  const auto axis = static_cast<size_t>(loop_->policy.vector_axis);
+  llvm::Value* outside =
+      line_outside(load.dtype(), load->operands.back(), loop_->extents[axis] + point.lanes);
+  if (outside == nullptr) return nullptr;
+  Point start = point;
+  const AxisAt along = std::exchange(start.at[axis], {.lanes = true});
+  const Shape strides = strides_of(load);
+  Linear first;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    add(first, *linear_in_lanes(load->operands[d], start, nullptr), strides[d]);
+  }
+  llvm::Value* from = ir_.CreateSelect(access.mask, pointer(access.id, first), outside);
+  if (along.base != nullptr) from = element(access.id, from, along.base);
+  from = element(access.id, from, along.offset);
+  return read(access.id, from, point.lanes, tail_mask(point));
+}
+
+}  // namespace aoe

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace aoe {
+
+// One function as machine code that is bound to no address yet: an object file.
+struct MachineObject {
+  std::vector<char> bytes;
+  // Instructions inside loops that store a vector register to the stack or bring one back.
+  int spills = 0;
+
+  bool operator==(const MachineObject&) const = default;
+};
+
+// Objects kept in a folder between processes, each in a separate file named by its key.
+//
+// A cache in the strict sense: whatever goes wrong (another owner, a full or read-only disk, a
+// damaged file, other processes at the same time, a folder that vanishes) is a miss, never an
+// error, and the folder may be deleted at any time. Any thread may call it.
+//
+// What is found there is run, so the folder must belong to the effective user and be writable by
+// nobody else; otherwise nothing is read or written.
+class ObjectCache {
+ public:
+  static constexpr int64_t kMaxBytes = int64_t{256} << 20;
+
+  // An empty path: no cache. Beyond `max_bytes` on disk, those unused for longest are removed.
+  explicit ObjectCache(std::filesystem::path folder, int64_t max_bytes = kMaxBytes)
+      : folder_(std::move(folder)), max_bytes_(max_bytes) {}
+
+  std::optional<MachineObject> find(const std::string& key) const;
+  void keep(const std::string& key, const MachineObject& object) const;
+
+ private:
+  std::filesystem::path folder_;
+  int64_t max_bytes_;
+};
+
+// ${XDG_CACHE_HOME:-$HOME/.cache}/aoe/objects, or an empty path where neither variable is an
+// absolute path.
+std::filesystem::path object_folder();
+
+}  // namespace aoe

@@ -1,0 +1,165 @@
+#include "loop/nest.h"
+
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "expr/rewrite.h"
+#include "expr/text.h"
+
+namespace aoe {
+namespace {
+
+// Rows begin at cache lines.
+int64_t padded_bytes(const NestBuffer& buffer) {
+  return ceil_div(element_count(buffer.shape) * info(buffer.dtype).bytes, kCacheLine) * kCacheLine;
+}
+
+std::string annotation(const Loop& loop, size_t axis) {
+  const LoopPolicy& policy = loop.policy;
+  const auto which = static_cast<int>(axis);
+  if (which == policy.vector_axis) {
+    return fmt::format(" vectors of {}{}", policy.lanes,
+                       policy.unroll > 1 ? fmt::format(" x {}", policy.unroll) : "");
+  }
+  if (which == policy.block_axis) return fmt::format(" blocks of {}", policy.block);
+  return "";
+}
+
+}  // namespace
+
+NestBuffer buffer_over(const Workload& workload, int64_t value) {
+  const TensorType& type = workload.type_of(value);
+  return {type.dtype, type.shape, workload.storage(static_cast<int>(value)), false};
+}
+
+void Loop::for_each_store(const std::function<void(NestStore&)>& visit) {
+  for (NestStore& store : stores) visit(store);
+  for (Kept& one : kept) visit(one.store);
+}
+
+void Loop::for_each_expr(const std::function<void(Expr&)>& visit) {
+  for (Expr& expr : elements) visit(expr);
+  for (Expr& expr : results) visit(expr);
+  for (Kept& one : kept) visit(one.value);
+  for_each_store([&](NestStore& store) { visit(store.offset); });
+}
+
+void Loop::substitute(const std::vector<Expr>& to) {
+  for_each_expr([&](Expr& expr) { expr = with_axes(expr, to); });
+}
+
+void Loop::split(size_t axis, int64_t block) {
+  const Expr position = Expr::axis(axis) * block + Expr::axis(axis + 1);
+  substitute(moved_axes(extents.size(), axis, position, 1));
+  extents[axis] /= block;
+  extents.insert(extents.begin() + static_cast<int64_t>(axis) + 1, block);
+  if (axis < out_rank) ++out_rank;
+}
+
+void Loop::narrow(size_t axis, int64_t first, int64_t extent) {
+  substitute(moved_axes(extents.size(), axis, Expr::axis(axis) + first, 0));
+  extents[axis] = extent;
+}
+
+std::vector<Expr> Loop::values() const {
+  std::vector<Expr> all = elements;
+  all.insert(all.end(), results.begin(), results.end());
+  return all;
+}
+
+Loop plain_loop(Shape extents, std::vector<Expr> results, std::vector<NestStore> stores) {
+  Loop loop;
+  loop.out_rank = extents.size();
+  loop.extents = std::move(extents);
+  loop.results = std::move(results);
+  loop.stores = std::move(stores);
+  return loop;
+}
+
+void for_each_value(const std::vector<Expr>& exprs, const std::function<void(const Expr&)>& visit) {
+  std::set<const Expr::Node*> seen;
+  const std::function<void(const Expr&)> visit_node = [&](const Expr& e) {
+    if (!seen.insert(&*e).second) return;
+    visit(e);
+    const size_t first = e->op == ExprOp::load ? static_cast<size_t>(e->rank) : 0;
+    for (size_t i = first; i < e->operands.size(); ++i) visit_node(e->operands[i]);
+  };
+  for (const Expr& expr : exprs) visit_node(expr);
+}
+
+size_t Nest::memory_of(size_t buffer) const {
+  for (size_t i = 0; i < buffer; ++i) {
+    if (buffers[i].value >= 0 && buffers[i].value == buffers[buffer].value) return i;
+  }
+  return buffer;
+}
+
+int64_t Nest::row_offset(size_t buffer) const {
+  int64_t offset = 0;
+  const size_t last = buffer < buffers.size() ? memory_of(buffer) : buffer;
+  for (size_t i = 0; i < last; ++i) {
+    if (buffers[i].row && memory_of(i) == i) offset += padded_bytes(buffers[i]);
+  }
+  return offset;
+}
+
+int64_t Nest::row_bytes() const {
+  // A vector may be read whole where only its first elements are in a row: 64 of 8 bytes at most.
+  constexpr int64_t kVector = 512;
+  const int64_t rows = row_offset(buffers.size());
+  return rows == 0 ? 0 : rows + kVector;
+}
+
+std::string to_string(const Nest& nest) {
+  std::string text;
+  for (size_t i = 0; i < nest.buffers.size(); ++i) {
+    const NestBuffer& buffer = nest.buffers[i];
+    const size_t memory = nest.memory_of(i);
+    text += fmt::format("{} %{} {}[{}]{}\n", buffer.row ? "row" : "buffer", i,
+                        info(buffer.dtype).brief, fmt::join(buffer.shape, ","),
+                        memory == i ? "" : fmt::format(" over %{}", memory));
+  }
+  std::string margin;
+  const auto line = [&](const std::string& words) { text += margin + words + "\n"; };
+  const auto axis_line = [&](size_t axis, size_t out_rank, int64_t extent, const std::string& kind,
+                             const std::string& note) {
+    line(fmt::format("{} {} < {}{}", kind, axis_name(static_cast<int64_t>(axis), out_rank), extent,
+                     note));
+    margin += "  ";
+  };
+  for (size_t i = 0; i < nest.outer.size(); ++i) {
+    axis_line(i, nest.outer.size(), nest.outer[i], "parallel", "");
+  }
+  const std::string inside = margin;
+  for (const Loop& loop : nest.loops) {
+    margin = inside;
+    if (loop.once) line("once");
+    for (size_t i = nest.outer.size(); i < loop.extents.size(); ++i) {
+      const bool ranged = nest.ranged_axis == static_cast<int>(i);
+      axis_line(i, loop.out_rank, loop.extents[i], loop.is_reduced(i) ? "reduce" : "for",
+                annotation(loop, i) + (ranged ? " in a range" : ""));
+    }
+    const auto store_line = [&](const NestStore& store, const std::string& value, bool streaming) {
+      line(fmt::format("%{}[{}] = {}{}", store.buffer, to_string(store.offset, loop.out_rank),
+                       value, streaming ? " past the caches" : ""));
+    };
+    for (const Loop::Kept& kept : loop.kept) {
+      store_line(kept.store, to_string(kept.value, loop.out_rank), false);
+    }
+    if (loop.reducer) {
+      std::vector<std::string> elements;
+      for (const Expr& element : loop.elements) {
+        elements.push_back(to_string(element, loop.out_rank));
+      }
+      line(fmt::format("{} {}", to_string(*loop.reducer), fmt::join(elements, "; ")));
+      margin.resize(inside.size() + 2 * (loop.out_rank - nest.outer.size()));
+    }
+    for (size_t i = 0; i < loop.stores.size(); ++i) {
+      store_line(loop.stores[i], to_string(loop.results[i], loop.out_rank), loop.policy.streaming);
+    }
+  }
+  return text;
+}
+
+}  // namespace aoe

@@ -1,0 +1,31 @@
+#include "measure/statistics/screen.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace aoe {
+
+Screened screened(std::span<const double> runs_ns, double baseline_ns, double least_ns,
+                  const ScreenOptions& options) {
+  if (runs_ns.empty()) return Screened::go_on;
+  const double shortest = *std::min_element(runs_ns.begin(), runs_ns.end());
+  // A clock that was set, or work that was not done, shows in any run.
+  const bool possible = std::all_of(runs_ns.begin(), runs_ns.end(), [&](double ns) {
+    return std::isfinite(ns) && ns > 0 && ns >= least_ns;
+  });
+  if (!possible) return Screened::fault;
+  if (runs_ns.size() >= options.hopeless_runs && shortest > options.hopeless * baseline_ns) {
+    return Screened::hopeless;
+  }
+  return runs_ns.size() >= options.runs ? Screened::kept : Screened::go_on;
+}
+
+double least_ns(double operations, const Rates& rates) {
+  // Winograd's algorithm with tiles of 4 x 4 multiplies a fourth as often as the workload says.
+  constexpr double kFewerOperations = 4;
+  // A core may run faster for a moment than when its rate was measured.
+  constexpr double kFasterThanMeasured = 1.5;
+  return operations / (rates.fma_gflops * kFewerOperations * kFasterThanMeasured);
+}
+
+}  // namespace aoe

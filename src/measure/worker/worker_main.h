@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "backend/backend.h"
+
+namespace aoe {
+
+// The worker's side of a Worker: answers requests on the socket until it is closed. `page` is the
+// descriptor of a WorkerPage; `model` may be empty; `backend` is the
+// host's.
+//
+// Limits its memory, leaves no core file, and ends as soon as the other end of the socket is
+// closed, whatever it is at.
+int run_worker(int socket, int page, const std::filesystem::path& model,
+               const std::shared_ptr<const Backend>& backend);
+
+}  // namespace aoe

@@ -1,0 +1,253 @@
+#include <algorithm>
+
+#include "plan/copied_runs.h"
+#include "plan/plan.h"
+
+// Values form trees: one lies inside another if it is a slice or another shape of it, or if it is
+// one of several that are joined. Each tree has one piece of memory, that of its root.
+
+namespace aoe {
+namespace {
+
+using Kind = PlanStep::Kind;
+using In = BufferAssignment::In;
+
+class Placer {
+ public:
+  Placer(Plan& plan, const Graph& graph)
+      : plan_(plan), graph_(graph), values_(graph.values.size()), runs_(plan.steps.size()) {}
+
+  void run() {
+    for (size_t i = 0; i < graph_.values.size(); ++i) {
+      const GraphValue& value = graph_.values[i];
+      if (!value.is_constant()) continue;
+      values_[i].in = value.constant.dtype() == DType::string ? In::apart : In::constant;
+    }
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) note_input(static_cast<int>(i));
+    for (size_t s = 0; s < plan_.steps.size(); ++s) note_step(static_cast<int>(s));
+    // What is apart in one shape is in the other.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t s = 0; s < plan_.steps.size(); ++s) changed = keep_apart(s) || changed;
+    }
+    for (size_t s = 0; s < plan_.steps.size(); ++s) link(s);
+    place_outputs();
+    place_others();
+  }
+
+ private:
+  struct Info {
+    In in = In::nothing;  // of a root
+    int index = -1;
+    int64_t bytes = 0;
+    int first = -1;   // step that makes it
+    int last = -1;    // step that reads it last
+    int inside = -1;  // another value
+    int64_t offset = 0;
+  };
+
+  Info& info_of(int value) { return values_[static_cast<size_t>(value)]; }
+  static int64_t width_of(const Task& task, int value) {
+    return info(task.workload.values[static_cast<size_t>(value)].type.dtype).bytes;
+  }
+  static int64_t bytes_of(const TensorType& type) {
+    return checked_mul(type.count(), info(type.dtype).bytes);
+  }
+
+  void note_input(int i) {
+    const int id = graph_.inputs[static_cast<size_t>(i)];
+    const ValueType& type = graph_.value(id).type;
+    Info& input = info_of(id);
+    input.index = i;
+    input.in = In::apart;
+    if (!type.is_static() || type.dtype == DType::string) return;
+    // Bytes from outside need not be 0 or 1: what kernels read is a copy.
+    input.in = type.dtype == DType::boolean ? In::arena : In::input;
+    input.bytes = bytes_of(type.tensor());
+  }
+
+  void note_step(int s) {
+    const PlanStep& step = plan_.steps[static_cast<size_t>(s)];
+    const bool task = step.kind == Kind::workload;
+    for (const int id : values_read(step, graph_)) {
+      if (id < 0) continue;
+      info_of(id).last = s;
+      if (!task && info_of(id).in == In::nothing) info_of(id).in = In::apart;
+    }
+    const std::vector<int>& made = values_made(step, graph_);
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (made[i] < 0) continue;
+      Info& value = info_of(made[i]);
+      value.first = s;
+      value.last = std::max(value.last, s);
+      if (!task) {
+        value.in = In::apart;
+        const ValueType& type = graph_.value(made[i]).type;
+        if (type.is_static() && type.dtype != DType::string) value.bytes = bytes_of(type.tensor());
+        continue;
+      }
+      const Workload& workload = step.task.workload;
+      value.bytes = bytes_of(workload.values[static_cast<size_t>(workload.outputs[i])].type);
+    }
+    if (!task) return;
+    auto& runs = runs_[static_cast<size_t>(s)];
+    for (size_t i = 0; i < made.size(); ++i) {
+      runs.push_back(copied_runs(step.task.workload, i));
+    }
+  }
+
+  // Whether a result is the whole of one input, in whatever shape.
+  bool is_whole(size_t s, size_t output) {
+    const auto& runs = runs_[s][output];
+    if (!runs || runs->size() != 1) return false;
+    const Task& task = plan_.steps[s].task;
+    return info_of(task.outputs[output]).bytes == info_of(task.inputs[runs->front().input]).bytes;
+  }
+
+  bool keep_apart(size_t s) {
+    bool changed = false;
+    const Task& task = plan_.steps[s].task;
+    for (size_t i = 0; i < runs_[s].size(); ++i) {
+      if (!is_whole(s, i)) continue;
+      Info& to = info_of(task.outputs[i]);
+      Info& from = info_of(task.inputs[runs_[s][i]->front().input]);
+      if (to.in == In::apart && from.in == In::nothing) {
+        from.in = In::apart;
+        changed = true;
+      }
+      if (from.in == In::apart && to.in == In::nothing) {
+        to.in = In::apart;
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+  // The value whose memory is all that of another one, in whatever shape: what is to be moved when
+  // that one is.
+  int whole_of(int value) {
+    while (info_of(value).inside >= 0 &&
+           info_of(info_of(value).inside).bytes == info_of(value).bytes) {
+      value = info_of(value).inside;
+    }
+    return value;
+  }
+
+  // Whether a run is all of an input that a kernel can be told to write elsewhere.
+  bool can_be_placed(const Task& task, const CopiedRun& run) {
+    const int from = task.inputs[run.input];
+    const int whole = whole_of(from);
+    const int64_t width = width_of(task, task.workload.inputs[run.input]);
+    return run.count * width == info_of(from).bytes && info_of(whole).inside < 0 &&
+           info_of(whole).in == In::nothing;
+  }
+
+  bool can_be_in_place(size_t s, size_t output) {
+    const Task& task = plan_.steps[s].task;
+    const auto& runs = runs_[s][output];
+    if (!runs) return false;
+    const Info& to = info_of(task.outputs[output]);
+    if (runs->size() == 1) {
+      const In from = info_of(whole_of(task.inputs[runs->front().input])).in;
+      if (to.in == In::apart) return is_whole(s, output) && from != In::constant;
+      return from != In::constant && from != In::apart;
+    }
+    return to.in == In::nothing &&
+           std::any_of(runs->begin(), runs->end(),
+                       [&](const CopiedRun& run) { return can_be_placed(task, run); });
+  }
+
+  // Lets results lie in what they are copied from, or what is joined in the result.
+  void link(size_t s) {
+    PlanStep& step = plan_.steps[s];
+    if (step.kind != Kind::workload) return;
+    for (size_t i = 0; i < runs_[s].size(); ++i) {
+      if (!can_be_in_place(s, i)) return;
+    }
+    step.kind = Kind::in_place;
+    for (size_t i = 0; i < runs_[s].size(); ++i) {
+      const int to = step.task.outputs[i];
+      const int64_t width = width_of(step.task, step.task.workload.outputs[i]);
+      if (runs_[s][i]->size() == 1) {
+        const CopiedRun& run = runs_[s][i]->front();
+        if (info_of(to).in == In::apart) {
+          step.copies.push_back({step.task.inputs[run.input], 0, to, 0, info_of(to).bytes});
+          continue;
+        }
+        info_of(to).inside = step.task.inputs[run.input];
+        info_of(to).offset = run.from * width;
+        continue;
+      }
+      for (const CopiedRun& run : *runs_[s][i]) {
+        const int from = step.task.inputs[run.input];
+        if (can_be_placed(step.task, run)) {
+          info_of(whole_of(from)).inside = to;
+          info_of(whole_of(from)).offset = run.to * width;
+        } else {
+          step.copies.push_back({from, run.from * width, to, run.to * width, run.count * width});
+        }
+      }
+    }
+  }
+
+  int root_of(int value) {
+    while (info_of(value).inside >= 0) value = info_of(value).inside;
+    return value;
+  }
+
+  // An output whose tree is no larger lies in the caller's memory with all of it.
+  void place_outputs() {
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const int id = graph_.outputs[i];
+      Info& root = info_of(root_of(id));
+      if (info_of(id).in == In::apart) continue;
+      if (root.in == In::nothing && root.bytes == info_of(id).bytes) {
+        root.in = In::output;
+        root.index = static_cast<int>(i);
+      } else {
+        info_of(id).last = static_cast<int>(plan_.steps.size());
+        plan_.copied_outputs.push_back(static_cast<int>(i));
+      }
+    }
+  }
+
+  void place_others() {
+    std::vector<Lifetime> lifetimes(values_.size(), {0, -1, -1});  // of trees, by root
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (values_[i].last < 0) continue;
+      Lifetime& tree = lifetimes[static_cast<size_t>(root_of(static_cast<int>(i)))];
+      const int first = std::max(values_[i].first, 0);
+      tree.first = tree.first < 0 ? first : std::min(tree.first, first);
+      tree.last = std::max(tree.last, values_[i].last);
+    }
+    for (size_t i = 0; i < values_.size(); ++i) {
+      Info& root = values_[i];
+      const bool in_arena = (root.in == In::nothing && root.first >= 0) || root.in == In::arena;
+      if (root.inside >= 0 || !in_arena) continue;
+      if (lifetimes[i].last < 0) {  // an input that nobody reads
+        root = {};
+        continue;
+      }
+      root.in = In::arena;
+      root.index = static_cast<int>(plan_.buffers.size());
+      plan_.buffers.push_back({root.bytes, lifetimes[i].first, lifetimes[i].last});
+    }
+    for (size_t i = 0; i < values_.size(); ++i) {
+      int64_t offset = 0;
+      int at = static_cast<int>(i);
+      for (; info_of(at).inside >= 0; at = info_of(at).inside) offset += info_of(at).offset;
+      plan_.assignments.push_back({info_of(at).in, info_of(at).index, offset});
+    }
+  }
+
+  Plan& plan_;
+  const Graph& graph_;
+  std::vector<Info> values_;
+  std::vector<std::vector<std::optional<std::vector<CopiedRun>>>> runs_;  // of each step's outputs
+};
+
+}  // namespace
+
+void assign_buffers(Plan& plan, const Graph& graph) { Placer(plan, graph).run(); }
+
+}  // namespace aoe

@@ -1,0 +1,265 @@
+#include "tune/job/ablation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/median.h"
+#include "measure/statistics/screen.h"
+#include "policy/policy_text.h"
+#include "tune/job/trials.h"
+
+namespace aoe {
+namespace {
+
+constexpr size_t kMostTried = 8;
+constexpr size_t kMostTold = 3;
+// Runs of each: as few as a first look has, or more where passes are so short that more cost
+// nothing, because a run of some microseconds says little.
+constexpr size_t kFewestRuns = ScreenOptions{}.runs;
+constexpr size_t kMostRuns = 25;
+constexpr double kShortSeconds = 0.1;
+
+// Where there is one stage or one item only, it need not be named.
+std::string short_name(const Decision& decision, size_t stages, size_t items) {
+  const std::string& name = decision.name;
+  const bool only = decision.structural ? stages == 1 : items == 1;
+  const size_t place = name.find(": ");
+  return only && place != std::string::npos ? name.substr(place + 2) : name;
+}
+
+// Of an option that is a number for which there is a word.
+std::string option_text(const Decision& decision) {
+  const std::string& option = decision.options[decision.chosen];
+  if (option != "0") return option;
+  return decision.name == "threads" ? "all" : "none";
+}
+
+const Decision* find(const std::vector<Decision>& chain, const std::string& name) {
+  const auto found = std::find_if(chain.begin(), chain.end(),
+                                  [&](const Decision& one) { return one.name == name; });
+  return found == chain.end() ? nullptr : &*found;
+}
+
+bool is_same(const Decision& a, const Decision& b) {
+  return a.options[a.chosen] == b.options[b.chosen];
+}
+
+// All that differs between two structures, in one.
+DecisionLoss structural(const std::vector<Decision>& decisions, const std::vector<Decision>& before,
+                        size_t stages) {
+  DecisionLoss all;
+  const auto append = [](std::string& list, const std::string& word) {
+    list += (list.empty() ? "" : ", ") + word;
+  };
+  for (const Decision& one : decisions) {
+    const Decision* const other = find(before, one.name);
+    if (!one.structural || other == nullptr || is_same(one, *other)) continue;
+    append(all.decision, short_name(one, stages, 0));
+    append(all.before, option_text(*other));
+    append(all.after, option_text(one));
+  }
+  return all;
+}
+
+// Those that matter most first, as far as the ranker knows.
+std::vector<Ablation> most_promising(std::vector<Ablation> all, const SearchMemory& memory) {
+  std::vector<Policy> policies;
+  for (const Ablation& one : all) policies.push_back(one.policy);
+  const std::vector<double> expected = memory.expected(policies);
+  std::vector<size_t> order(all.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return expected[a] > expected[b]; });
+  order.resize(std::min(order.size(), kMostTried));
+  std::vector<Ablation> first;
+  for (const size_t i : order) first.push_back(std::move(all[i]));
+  return first;
+}
+
+// What the winner is without each of its decisions, as far as a job has time to look at it.
+std::vector<Ablated> chosen(const std::vector<Winner>& winners, const Opened& opened,
+                            const AblationCost& cost) {
+  std::vector<std::vector<Ablation>> all;
+  std::vector<size_t> counts;
+  for (const Winner& one : winners) {
+    const Space& space = one.memory->space();
+    const auto at = static_cast<size_t>(one.candidate.workload);
+    const Policy policy = parse_policy(one.candidate.choice, space.workload());
+    const Policy before = parse_policy(opened.workloads[at].policy, space.workload());
+    all.push_back(most_promising(ablations(space, policy, before), *one.memory));
+    counts.push_back(all.back().size());
+  }
+  counts = affordable(counts, cost);
+  std::vector<Ablated> chosen;
+  for (size_t i = 0; i < winners.size(); ++i) {
+    Ablated& one = chosen.emplace_back();
+    one.winner = winners[i].candidate;
+    for (size_t k = 0; k < counts[i]; ++k) {
+      const Ablation& ablation = all[i][k];
+      one.without.push_back(
+          {ablation.of, to_string(ablation.policy, winners[i].memory->space().workload())});
+    }
+  }
+  return chosen;
+}
+
+// Drops what cannot be compiled, or computes something else.
+void check(std::vector<Ablated>& all, const std::function<Done(const Work&)>& ask) {
+  Work work;
+  for (const Ablated& one : all) {
+    for (const auto& without : one.without) {
+      work.compile.push_back({one.winner.workload, without.policy});
+    }
+  }
+  if (work.compile.empty()) return;
+  const Done done = ask(work);
+  auto failure = done.compiled.begin();
+  for (Ablated& one : all) {
+    std::vector<Ablated::Without> sound;
+    for (auto& without : one.without) {
+      if (!*failure++) sound.push_back(std::move(without));
+    }
+    one.without = std::move(sound);
+  }
+}
+
+}  // namespace
+
+std::vector<Ablation> ablations(const Space& space, const Policy& policy, const Policy& before) {
+  std::vector<Ablation> found;
+  const size_t stages = space.workload().stages.size();
+  const std::vector<Decision> decisions = space.decisions(policy);
+  Policy beside = before;
+  if (policy.structure != before.structure) {
+    DecisionLoss all = structural(decisions, space.decisions(before), stages);
+    // A structure that the space does not have has no name, either.
+    if (!all.decision.empty()) found.push_back({std::move(all), before});
+    beside = default_policy(space.schedule(policy.structure), policy.structure, space.device());
+    beside.threads = before.threads;
+  }
+  const std::vector<Decision> theirs = space.decisions(beside);
+  for (size_t d = 0; d < decisions.size(); ++d) {
+    const Decision* const other = find(theirs, decisions[d].name);
+    if (decisions[d].structural || other == nullptr || is_same(decisions[d], *other)) continue;
+    // What the decisions before do not leave cannot be taken back without them.
+    const auto& options = decisions[d].options;
+    const auto option = std::find(options.begin(), options.end(), other->options[other->chosen]);
+    if (option == options.end()) continue;
+    Policy without = space.with(policy, d, static_cast<size_t>(option - options.begin()));
+    if (without == policy) continue;
+    found.push_back({{short_name(decisions[d], stages, policy.items.size()), option_text(*other),
+                      option_text(decisions[d])},
+                     std::move(without)});
+  }
+  return found;
+}
+
+std::vector<size_t> affordable(const std::vector<size_t>& counts, const AblationCost& cost) {
+  std::vector<size_t> left(counts.size());
+  const size_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  double taken_s = 0;
+  for (size_t k = 0; k < most; ++k) {
+    // Each turn more is a pass more in each run; the first is the winner's.
+    taken_s += static_cast<double>(kFewestRuns * (k == 0 ? 2 : 1)) * cost.pass_s;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] <= k) continue;
+      taken_s += cost.candidate_s;
+      if (taken_s > cost.allowed_s) return left;
+      ++left[i];
+    }
+  }
+  return left;
+}
+
+AblationPasses::AblationPasses(std::vector<Ablated> all, const Opened& opened, Random& random)
+    : all_(std::move(all)), least_loss_(opened.margin) {
+  std::vector<std::vector<CandidateId>> turns(opened.workloads.size(), {CandidateId::baseline});
+  size_t longest = 1;
+  for (const Ablated& one : all_) {
+    auto& workload_turns = turns[static_cast<size_t>(one.winner.workload)];
+    workload_turns.clear();
+    const auto add = [&](const std::string& policy) {
+      wanted_.candidates.push_back({one.winner.workload, policy});
+      workload_turns.push_back(id_of(wanted_.candidates.size() - 1));
+    };
+    add(one.winner.choice);
+    for (const auto& without : one.without) add(without.policy);
+    longest = std::max(longest, workload_turns.size());
+  }
+  const double run_s = static_cast<double>(longest) * pass_ns(opened) / 1e9;
+  runs_ = std::clamp(static_cast<size_t>(kShortSeconds / run_s), kFewestRuns, kMostRuns);
+  wanted_.passes = interleaved(std::move(turns), runs_, random);
+  for (const OpenWorkload& one : opened.workloads) {
+    wanted_.limits_ns.push_back(ScreenOptions{}.hopeless * one.baseline_ns);
+  }
+}
+
+std::vector<std::vector<double>> AblationPasses::runs_ns(const PassesResult& measured) const {
+  const std::vector<double> never(wanted_.candidates.size(),
+                                  std::numeric_limits<double>::infinity());
+  const size_t in_run = wanted_.passes.size() / runs_;
+  std::vector<std::vector<double>> all(runs_, never);
+  for (size_t p = 0; p < measured.passes.size(); ++p) {
+    const std::vector<CandidateId>& workloads = wanted_.passes[p].workloads;
+    for (size_t w = 0; w < workloads.size(); ++w) {
+      if (workloads[w] == CandidateId::baseline) continue;
+      // The first of a run: winners with few decisions to take back run more often than those, and
+      // the least of several would seem faster than it is.
+      double& first = all[p / in_run][index_of(workloads[w])];
+      const double ns = measured.passes[p].workload_ns[w];
+      if (!std::isfinite(first) && std::isfinite(ns)) first = ns;
+    }
+  }
+  return all;
+}
+
+std::vector<std::vector<DecisionLoss>> AblationPasses::losses(const PassesResult& measured) const {
+  const std::vector<std::vector<double>> runs = runs_ns(measured);
+  std::vector<std::vector<DecisionLoss>> losses;
+  size_t at = 0;
+  for (const Ablated& one : all_) {
+    const size_t winner = at++;
+    auto& winner_losses = losses.emplace_back();
+    for (const auto& without : one.without) {
+      std::vector<double> ratios;
+      for (const std::vector<double>& ns : runs) {
+        if (std::isfinite(ns[at] / ns[winner])) ratios.push_back(ns[at] / ns[winner]);
+      }
+      ++at;
+      DecisionLoss loss = without.of;
+      loss.loss = ratios.empty() ? 0 : median(std::move(ratios)) - 1;
+      if (loss.loss >= least_loss_) winner_losses.push_back(std::move(loss));
+    }
+    std::stable_sort(winner_losses.begin(), winner_losses.end(),
+                     [](const DecisionLoss& a, const DecisionLoss& b) { return a.loss > b.loss; });
+    winner_losses.resize(std::min(winner_losses.size(), kMostTold));
+  }
+  return losses;
+}
+
+std::vector<Explanation> explained(const std::vector<Winner>& winners, const Opened& opened,
+                                   const AblationCost& cost,
+                                   const std::function<Done(const Work&)>& ask, Random& random) {
+  std::vector<Explanation> explanations;
+  for (const Winner& one : winners) {
+    const Workload& workload = one.memory->space().workload();
+    const auto roofline = [&](double ns) {
+      return roofline_of(operations_of(workload), bytes_of(workload), ns, opened.rates);
+    };
+    explanations.push_back({roofline(one.gain.before_ns), roofline(one.gain.after_ns), {}});
+  }
+  std::vector<Ablated> tried = chosen(winners, opened, cost);
+  check(tried, ask);
+  if (std::all_of(tried.begin(), tried.end(),
+                  [](const Ablated& one) { return one.without.empty(); })) {
+    return explanations;
+  }
+  const AblationPasses passes(std::move(tried), opened, random);
+  const auto losses = passes.losses(ask({{}, passes.wanted()}).measured);
+  for (size_t i = 0; i < winners.size(); ++i) explanations[i].decisions = losses[i];
+  return explanations;
+}
+
+}  // namespace aoe

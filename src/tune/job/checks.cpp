@@ -1,0 +1,185 @@
+#include "tune/job/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "measure/statistics/proof.h"
+#include "policy/policy_text.h"
+
+namespace aoe {
+namespace {
+
+constexpr size_t kFinalists = 3;
+// Before the last round: at first sight what gains less may as well be noise, and better ones may
+// be found.
+constexpr double kClearShare = 0.97;
+// Of all that is promised, what must be looked at before the last round once something is proven;
+// the workloads that promise most come first.
+constexpr double kMostOfPromises = 0.8;
+// A proof if all of them agree but one.
+constexpr size_t kEarlyBlocks = 13;
+// Later blocks are of more workloads, and come after longer races.
+constexpr double kLastIsLonger = 1.5;
+// Who leads a race by then is good enough to be confirmed.
+constexpr double kEarlyRace = 0.5;
+// A policy must beat the best proven one by this factor to be worth a confirmation.
+constexpr double kWorthwhile = 1.01;
+
+}  // namespace
+
+double Checks::share_to_beat(const TunedWorkload& tuned) {
+  if (tuned.challenger) return tuned.challenger->share;
+  return tuned.proven ? tuned.proven->gain.after_ns / tuned.proven->gain.before_ns : 1;
+}
+
+Checks::Finalists Checks::finalists(size_t index, bool last) const {
+  const TunedWorkload& tuned = tuned_[index];
+  Finalists found{.tuned = index, .policies = {}, .promise = 0};
+  const double bar = share_to_beat(tuned);
+  for (const SearchMemory::Seen& seen : tuned.memory->seen()) {
+    if (found.policies.size() == kFinalists || seen.share >= (last ? 1 : kClearShare) * bar) break;
+    std::string text = to_string(seen.policy, *tuned.parsed);
+    if (!tuned.raced.contains(text)) found.policies.push_back({std::move(text), seen.share});
+  }
+  if (!found.policies.empty()) {
+    found.promise = tuned.expectation.part() * (bar - found.policies[0].share);
+  }
+  return found;
+}
+
+std::vector<Checks::Finalists> Checks::racing(bool last) const {
+  std::vector<Finalists> all;
+  double promised = 0;
+  for (size_t i = 0; i < tuned_.size(); ++i) {
+    Finalists found = finalists(i, last);
+    if (found.policies.empty()) continue;
+    promised += found.promise;
+    all.push_back(std::move(found));
+  }
+  const bool any_proven = std::any_of(tuned_.begin(), tuned_.end(), [](const TunedWorkload& one) {
+    return one.proven.has_value();
+  });
+  if (last || !any_proven) return all;
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Finalists& a, const Finalists& b) { return a.promise > b.promise; });
+  double looked_at = 0;
+  size_t count = 0;
+  while (count < all.size() && looked_at < kMostOfPromises * promised) {
+    looked_at += all[count++].promise;
+  }
+  all.resize(count);
+  return all;
+}
+
+void Checks::begin(double end_s, bool last) {
+  end_s_ = end_s;
+  last_ = last;
+  race();
+  begin_confirming();
+}
+
+void Checks::race() {
+  const std::vector<Finalists> racing_now = racing(last_);
+  std::vector<Candidate> entrants;
+  std::vector<size_t> to_beat;  // entrant, of each who races; none: the number of entrants
+  for (const Finalists& one : racing_now) {
+    const TunedWorkload& tuned = tuned_[one.tuned];
+    for (const SeenPolicy& seen : one.policies) {
+      entrants.push_back({tuned.workload, seen.policy});
+    }
+    to_beat.push_back(entrants.size());
+    if (tuned.challenger) entrants.push_back({tuned.workload, tuned.challenger->policy});
+    else if (tuned.proven) entrants.push_back(tuned.proven->candidate);
+  }
+  Races races(job_.workloads(), entrants, job_.random);
+  const auto decided = [&] { return races.over() || (!last_ && races.share() >= kEarlyRace); };
+  while (!decided() && job_.elapsed_s() < end_s_) {
+    races.add(job_.ask({{}, races.next()}).measured);
+    told_(JobProgress::Phase::racing, races.share());
+  }
+  for (size_t i = 0; i < racing_now.size(); ++i) {
+    TunedWorkload& tuned = tuned_[racing_now[i].tuned];
+    if (decided()) {
+      for (const SeenPolicy& seen : racing_now[i].policies) tuned.raced.insert(seen.policy);
+    }
+    const auto winner = races.winner(tuned.workload);
+    const bool has_rival = tuned.challenger || tuned.proven;
+    const bool wins =
+        winner && *winner != to_beat[i] &&
+        (!has_rival || races.speed_up(*winner) > kWorthwhile * races.speed_up(to_beat[i]));
+    if (wins) {
+      tuned.challenger = {entrants[*winner].choice, 1 / races.speed_up(*winner)};
+      tuned.evidence = {};
+      tuned.raced.insert(tuned.challenger->policy);
+      job_.record_decision(fmt::format("race of workload {}", tuned.workload),
+                           tuned.challenger->policy);
+    }
+  }
+}
+
+void Checks::begin_confirming() {
+  confirming_.clear();
+  std::vector<Candidate> challengers;
+  std::vector<std::vector<size_t>> groups;
+  for (size_t i = 0; i < tuned_.size(); ++i) {
+    if (!tuned_[i].challenger) continue;
+    groups.push_back({challengers.size()});
+    confirming_.push_back(i);
+    challengers.push_back({tuned_[i].workload, tuned_[i].challenger->policy});
+  }
+  const ProofOptions options{.margin = job_.opened().margin};
+  proofs_.emplace(job_.workloads(), challengers, groups, false, block_pairs(job_.opened()), options,
+                  job_.random);
+  for (size_t g = 0; g < confirming_.size(); ++g) {
+    proofs_->resume(g, tuned_[confirming_[g]].evidence);
+  }
+  blocks_ = 0;
+  most_blocks_ = last_ ? options.most_blocks : kEarlyBlocks;
+}
+
+bool Checks::goes_on() const {
+  if (blocks_ >= most_blocks_ || proofs_->over()) return false;
+  // A proof that would not come to its end is left to a later round.
+  const size_t missing = kFewestBlocks - std::min(kFewestBlocks, blocks_);
+  const double needed_s = last_ ? 0 : block_s_ * static_cast<double>(missing);
+  return job_.elapsed_s() + needed_s < end_s_;
+}
+
+std::vector<Accepted> Checks::confirm_block() {
+  const double began_s = job_.elapsed_s();
+  proofs_->add(job_.ask({{}, proofs_->next()}).measured);
+  block_s_ = job_.elapsed_s() - began_s;
+  ++blocks_;
+  std::vector<Accepted> proven;
+  for (size_t g = 0; g < confirming_.size(); ++g) {
+    TunedWorkload& tuned = tuned_[confirming_[g]];
+    const Proof& proof = proofs_->proof(g);
+    if (!tuned.challenger) continue;
+    tuned.evidence = proofs_->evidence(g);
+    if (proof.decision == ProofDecision::go_on) continue;
+    const bool is_accepted = proof.decision == ProofDecision::accepted;
+    job_.record_decision(
+        fmt::format("confirmation of workload {}", tuned.workload),
+        fmt::format("{}, {} times as fast, {} to {}", is_accepted ? "accepted" : "rejected",
+                    proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
+    if (is_accepted) proven.push_back(accept(tuned, job_.gain_of(*proofs_, g)));
+    tuned.challenger.reset();
+  }
+  told_(JobProgress::Phase::confirming,
+        static_cast<double>(blocks_) / static_cast<double>(most_blocks_));
+  return proven;
+}
+
+double Checks::expected_s() const {
+  return kLastIsLonger * block_s_ * static_cast<double>(kEarlyBlocks);
+}
+
+Accepted Checks::accept(TunedWorkload& tuned, Gain gain) {
+  gain.before_ns /= job_.uses(tuned.workload);
+  gain.after_ns /= job_.uses(tuned.workload);
+  tuned.proven = {{tuned.workload, tuned.challenger->policy}, gain};
+  return *tuned.proven;
+}
+
+}  // namespace aoe

@@ -1,0 +1,237 @@
+#include "tune/job/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "expr/parse.h"
+#include "policy/policy_text.h"
+#include "policy/validate.h"
+#include "tune/job/ablation.h"
+#include "tune/job/whole_model.h"
+
+namespace aoe {
+namespace {
+
+// Of a model's time: what takes less cannot change it by as much as can be proven.
+constexpr double kLeastShare = 0.002;
+// The first round is for the workloads that take most of the time: baseline policies have to be
+// checked before, and that of all of them takes as long as the round itself.
+constexpr size_t kFirstWorkloads = 6;
+// Of the time until then, what may be spent on finding out why winners are faster.
+constexpr double kExplainedShare = 0.05;
+// Of a job without a budget, as its progress tells it: what comes before the last round's checks,
+// and before the whole model.
+constexpr double kSearched = 0.5;
+constexpr double kChecked = 0.85;
+
+// Transfer seeds: policies of the same operator at other shapes, adapted to this one. Skip those
+// that do not adapt.
+std::vector<Policy> adapted(const Space& space, const std::vector<TransferSeed>& seeds) {
+  std::vector<Policy> policies;
+  for (const TransferSeed& one : seeds) {
+    try {
+      const Workload other = parse_workload(one.workload);
+      const Policy theirs = parse_policy(one.policy, other);
+      if (validate(theirs, other, space.device())) continue;
+      if (auto seed = space.adapted(theirs, other)) policies.push_back(std::move(*seed));
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return policies;
+}
+
+}  // namespace
+
+Job::Job(Machine& machine, const Device& device, const JobOptions& options,
+         std::function<void(const JobProgress&)> display)
+    : options_(options),
+      job_(machine, options.seed, options.budget_s),
+      device_(device),
+      display_(std::move(display)),
+      timetable_(options.budget_s),
+      sampling_(job_, tuned_, options.runs),
+      checks_(job_, tuned_, [this](JobProgress::Phase phase, double share) {
+        tell(phase, last_ ? kSearched + (kChecked - kSearched) * share : 0);
+      }) {}
+
+const Opened& Job::open() { return job_.open(); }
+
+void Job::choose(const std::vector<bool>& chosen, const std::vector<TransferSeed>& seeds) {
+  const Opened& opened = job_.opened();
+  for (size_t i = 0; i < opened.workloads.size(); ++i) {
+    const OpenWorkload& one = opened.workloads[i];
+    const double share = one.baseline_ns / pass_ns(opened);
+    if (!chosen[i] || share < kLeastShare) continue;
+    TunedWorkload tuned;
+    tuned.workload = static_cast<int>(i);
+    tuned.expectation = Expectation(share);
+    tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
+    const auto space = std::make_shared<const Space>(tuned.parsed, device_);
+    if (!(space->has_products() ? options_.kinds.cube : options_.kinds.vector)) continue;
+    SearchPlan plan = plan_for(*space, options_.samples, options_.seed * 1000003 + i);
+    plan.seeds = adapted(*space, transfer_seeds(one.text, seeds));
+    const Policy baseline = parse_policy(one.policy, *tuned.parsed);
+    if (baseline != space->default_policy()) {
+      plan.seeds.insert(plan.seeds.begin(), space->default_policy());
+    }
+    tuned.memory = std::make_shared<SearchMemory>(space, ranker_, baseline);
+    tuned.searcher = aoe::search(tuned.memory, std::move(plan));
+    waiting_.push_back(std::move(tuned));
+  }
+  std::stable_sort(waiting_.begin(), waiting_.end(),
+                   [](const TunedWorkload& a, const TunedWorkload& b) {
+                     return a.expectation.part() > b.expectation.part();
+                   });
+}
+
+std::vector<Accepted> Job::next_proven() {
+  if (rounds_ == 0) begin();
+  for (;;) {
+    if (!checking_) {
+      if (last_) return {};
+      search();
+    }
+    while (checks_.goes_on()) {
+      std::vector<Accepted> proven = checks_.confirm_block();
+      if (!proven.empty()) return proven;
+    }
+    end_checks();
+  }
+}
+
+JobResult Job::finish() {
+  std::vector<Accepted> proven = accepted();
+  explain(proven);
+  compare_whole_model(job_, std::move(proven), result_, [this](double share) {
+    tell(JobProgress::Phase::whole_model, kChecked + (1 - kChecked) * share);
+  });
+  result_.elapsed_s = job_.elapsed_s();
+  result_.tried = sampling_.timed();
+  result_.expected_gain = sampling_.expected_gain();
+  return std::move(result_);
+}
+
+void Job::begin() {
+  begin_with(kFirstWorkloads);
+  timetable_.begin(job_.elapsed_s());
+  if (timetable_.is_only_round()) begin_with(waiting_.size());
+}
+
+// Begins with the next of those that wait. A workload whose baseline policy does not pass has
+// nothing to compare candidates with.
+void Job::begin_with(size_t count) {
+  count = std::min(count, waiting_.size());
+  Work work;
+  for (size_t i = 0; i < count; ++i) {
+    const int number = waiting_[i].workload;
+    work.compile.push_back({number, job_.workload(number).policy});
+  }
+  if (count == 0) return;
+  const Done done = job_.ask(work);
+  for (size_t i = 0; i < count; ++i) {
+    TunedWorkload& one = waiting_[i];
+    if (const auto& failure = done.compiled[i]) {
+      result_.failed.push_back(one.workload);
+      job_.record_decision(fmt::format("workload {}", one.workload),
+                           fmt::format("failed: {}, {}", name(failure->cause), failure->detail));
+    } else {
+      tuned_.push_back(std::move(one));
+    }
+  }
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<int64_t>(count));
+}
+
+void Job::search() {
+  sampling_.run([this] { return timetable_.round_goes_on(job_.elapsed_s()) && search_goes_on(); },
+                [this] { tell(JobProgress::Phase::searching, kSearched * searched_by_count()); });
+  last_ = !timetable_.search_goes_on(job_.elapsed_s()) || (waiting_.empty() && !search_goes_on());
+  job_.record_decision(
+      fmt::format("round {}", ++rounds_),
+      fmt::format("{} candidates so far, as many again are expected to gain {}{}",
+                  sampling_.timed(), sampling_.expected_gain(), last_ ? "; the last round" : ""));
+  checking_ = true;
+  checks_began_s_ = job_.elapsed_s();
+  checks_.begin(timetable_.checks_end_s(checks_began_s_, last_), last_);
+}
+
+void Job::end_checks() {
+  checking_ = false;
+  timetable_.checked(checks_began_s_, job_.elapsed_s(), checks_.expected_s());
+  if (!last_) begin_with(waiting_.size());
+}
+
+// Whether there are samples left, and they are likely to pay.
+bool Job::search_goes_on() const {
+  if (sampling_.is_exhausted()) return false;
+  if (!has_budget() && sampling_.proposed() >= all_samples()) return false;
+  const bool begins = sampling_.proposed() == 0 || !waiting_.empty();
+  return begins || sampling_.expected_gain() >= options_.least_gain;
+}
+
+bool Job::has_budget() const { return std::isfinite(options_.budget_s); }
+
+double Job::searched_by_count() const {
+  if (has_budget() || all_samples() == 0) return 0;
+  return std::min(1.0,
+                  static_cast<double>(sampling_.proposed()) / static_cast<double>(all_samples()));
+}
+
+// Large gains first.
+std::vector<Accepted> Job::accepted() const {
+  std::vector<Accepted> all;
+  for (const TunedWorkload& one : tuned_) {
+    if (one.proven) all.push_back(*one.proven);
+  }
+  const auto saved_ns = [&](const Accepted& one) {
+    return (one.gain.before_ns - one.gain.after_ns) * job_.uses(one.candidate.workload);
+  };
+  std::sort(all.begin(), all.end(),
+            [&](const Accepted& a, const Accepted& b) { return saved_ns(a) > saved_ns(b); });
+  return all;
+}
+
+// Why they are faster, as far as little time can tell.
+void Job::explain(std::vector<Accepted>& proven) {
+  std::vector<Winner> winners;
+  for (const Accepted& one : proven) {
+    const auto tuned =
+        std::find_if(tuned_.begin(), tuned_.end(), [&](const TunedWorkload& candidate) {
+          return candidate.workload == one.candidate.workload;
+        });
+    winners.push_back({one.candidate, one.gain, tuned->memory.get()});
+  }
+  const double now_s = job_.elapsed_s();
+  AblationCost cost;
+  cost.allowed_s = now_s < timetable_.checks_end_s(now_s, true) ? kExplainedShare * now_s : 0;
+  // About half of the time went into candidates.
+  cost.candidate_s = 0.5 * now_s / static_cast<double>(std::max<size_t>(sampling_.proposed(), 1));
+  cost.pass_s = pass_ns(job_.opened()) / 1e9;
+  const std::vector<Explanation> explanations = explained(
+      winners, job_.opened(), cost, [this](const Work& work) { return job_.ask(work); },
+      job_.random);
+  for (size_t i = 0; i < proven.size(); ++i) {
+    proven[i].why = explanations[i];
+    job_.record_decision(fmt::format("why workload {} is faster", proven[i].candidate.workload),
+                         to_string(explanations[i]));
+  }
+}
+
+// Rounds repeat, but progress only ever grows.
+void Job::tell(JobProgress::Phase phase, double share) {
+  told_share_ = std::max({told_share_, share, job_.elapsed_s() / options_.budget_s});
+  JobProgress progress{phase, std::min(1.0, told_share_), job_.elapsed_s(), sampling_.timed()};
+  for (const TunedWorkload& one : tuned_) {
+    if (one.proven) ++progress.proven;
+    const double speed_up = 1 / one.best_share();
+    if (speed_up <= progress.best_speed_up) continue;
+    progress.best_speed_up = speed_up;
+    progress.workload = one.workload;
+  }
+  display_(progress);
+}
+
+}  // namespace aoe

@@ -1,0 +1,116 @@
+#include "tune/job/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "policy/policy_text.h"
+
+namespace aoe {
+namespace {
+
+// Proposals that are compiled while the ones before are timed: enough to keep several processes
+// busy, few enough for the searchers to learn from what came before.
+constexpr size_t kBatch = 16;
+// Those of one workload are timed in separate passes.
+constexpr size_t kMostOfOne = 4;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+std::string share_text(double share) {
+  return std::isfinite(share) ? fmt::format("{:.3f} of the baseline's time", share)
+                              : "failed or hopelessly slow when it was timed";
+}
+
+}  // namespace
+
+std::vector<const Expectation*> Sampling::expectations() const {
+  std::vector<const Expectation*> all;
+  for (const TunedWorkload& one : tuned_) all.push_back(&one.expectation);
+  return all;
+}
+
+bool Sampling::is_exhausted() const {
+  return std::all_of(tuned_.begin(), tuned_.end(),
+                     [](const TunedWorkload& one) { return one.expectation.is_closed(); });
+}
+
+double Sampling::expected_gain() const {
+  return allotted(expectations(), proposed_, proposed_).saving;
+}
+
+std::vector<Sampling::Sample> Sampling::propose() {
+  const std::vector<size_t> counts = allotted(expectations(), kBatch, kMostOfOne).samples;
+  std::vector<Sample> samples;
+  for (size_t i = 0; i < tuned_.size(); ++i) {
+    if (counts[i] == 0) continue;
+    std::vector<Policy> policies = tuned_[i].searcher->propose(counts[i]);
+    if (policies.size() < counts[i]) tuned_[i].expectation.close();
+    tuned_[i].expectation.ask(policies.size());
+    for (Policy& policy : policies) {
+      std::string text = to_string(policy, *tuned_[i].parsed);
+      samples.push_back({i, std::move(policy), std::move(text)});
+    }
+  }
+  proposed_ += samples.size();
+  return samples;
+}
+
+void Sampling::run(const std::function<bool()>& goes_on, const std::function<void()>& told) {
+  std::vector<Sample> ready;  // compiled and right
+  for (;;) {
+    const std::vector<Sample> next = goes_on() ? propose() : std::vector<Sample>{};
+    if (next.empty() && ready.empty()) return;
+    const Screening screening(placed(ready), job_.opened(), runs_, job_.random);
+    const Done done = job_.ask({placed(next), screening.wanted()});
+    ready = learn_times(ready, screening, done.measured);
+    for (size_t i = 0; i < next.size(); ++i) {
+      if (done.compiled[i]) learn_failure(next[i], *done.compiled[i]);
+      else ready.push_back(next[i]);
+    }
+    told();
+  }
+}
+
+std::vector<Candidate> Sampling::placed(const std::vector<Sample>& samples) const {
+  std::vector<Candidate> candidates;
+  for (const Sample& one : samples) candidates.push_back({tuned_[one.tuned].workload, one.text});
+  return candidates;
+}
+
+void Sampling::learn(const Sample& sample, double share) {
+  tuned_[sample.tuned].searcher->learn(sample.policy, share);
+  tuned_[sample.tuned].expectation.learn(share);
+}
+
+void Sampling::learn_failure(const Sample& sample, const Failure& failure) {
+  log_line(LogLevel::debug, fmt::format("candidate for workload {}: not compiled: {}, {}; {}",
+                                        tuned_[sample.tuned].workload, name(failure.cause),
+                                        failure.detail, sample.text));
+  learn(sample, kNever);
+}
+
+std::vector<Sampling::Sample> Sampling::learn_times(const std::vector<Sample>& samples,
+                                                    const Screening& screening,
+                                                    const PassesResult& measured) {
+  std::vector<Sample> again;
+  const std::vector<double> shares = screening.shares(measured);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    // Faster than the machine can be, or never timed because another one ended the process.
+    const bool unknown = std::isnan(shares[i]);
+    if (unknown && !samples[i].again) {
+      again.push_back(samples[i]);
+      again.back().again = true;
+      continue;
+    }
+    ++timed_;
+    const double share = unknown ? kNever : shares[i];
+    log_line(LogLevel::debug,
+             fmt::format("candidate for workload {}: compiled, {}; {}",
+                         tuned_[samples[i].tuned].workload, share_text(share), samples[i].text));
+    learn(samples[i], share);
+  }
+  return again;
+}
+
+}  // namespace aoe

@@ -1,0 +1,61 @@
+#include "tune/job/timetable.h"
+
+#include <algorithm>
+
+namespace aoe {
+namespace {
+
+// The first round's search ends then, opening the model included, but not before it has run for
+// kFirstSearchS.
+constexpr double kFirstRoundS = 8;
+constexpr double kFirstSearchS = 2.5;
+constexpr double kLonger = 2;  // each further round
+constexpr double kSearchShare = 0.5;
+constexpr double kLeastSearchShare = 0.3;
+constexpr double kCheckedShare = 0.8;
+constexpr double kEarlyCheckShare = 0.2;
+
+}  // namespace
+
+double Timetable::search_s() const { return kSearchShare * budget_s_; }
+
+// A rest that is shorter than the round is no separate round.
+void Timetable::end_round_at(double searched_s) {
+  const double length = searched_s - round_began_s_;
+  round_ends_s_ = search_s() - searched_s < length ? search_s() : searched_s;
+}
+
+void Timetable::begin(double elapsed_s) {
+  end_round_at(std::max(kFirstRoundS, elapsed_s + kFirstSearchS));
+  round_began_s_ = elapsed_s;
+}
+
+bool Timetable::round_goes_on(double elapsed_s) const {
+  return search_goes_on(elapsed_s) && searched_s(elapsed_s) < round_ends_s_;
+}
+
+bool Timetable::search_goes_on(double elapsed_s) const {
+  const double searched = searched_s(elapsed_s);
+  const bool has_time_to_check = elapsed_s + next_checks_s_ < kCheckedShare * budget_s_;
+  return searched < (has_time_to_check ? search_s() : kLeastSearchShare * budget_s_);
+}
+
+double Timetable::checks_end_s(double elapsed_s, bool last) const {
+  const double all = kCheckedShare * budget_s_;
+  if (last) return all;
+  return std::min(all, elapsed_s + kEarlyCheckShare * budget_s_ - checked_s_);
+}
+
+void Timetable::checked(double began_s, double ended_s, double next_s) {
+  const double took_s = ended_s - began_s;
+  const double round_s = searched_s(began_s) - round_began_s_;
+  checked_s_ += took_s;
+  round_began_s_ = searched_s(ended_s);
+  next_checks_s_ = next_s;
+  const double share_of_checks = (kCheckedShare - kSearchShare) / kSearchShare;
+  end_round_at(round_began_s_ + std::max(kLonger * round_s, took_s / share_of_checks));
+  // What would not come to its end waits for the last round.
+  if (kEarlyCheckShare * budget_s_ - checked_s_ < next_s) round_ends_s_ = search_s();
+}
+
+}  // namespace aoe

@@ -1,0 +1,147 @@
+#include "tune/layouts/layout_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/median.h"
+#include "plan/plan.h"
+#include "plan/task_times.h"
+
+namespace aoe {
+namespace {
+
+// Of a job's budget: until when tasks are measured, and until when a plan may be proven. The rest
+// is for the operators.
+constexpr double kMeasuredShare = 0.15;
+constexpr double kProvenShare = 0.3;
+// Of the estimate of all tasks: what takes less decides nothing, and keeps its estimate.
+constexpr double kLeastShare = 0.001;
+
+class LayoutJob {
+ public:
+  LayoutJob(Machine& machine, const Graph& graph, const Device& device,
+            const LayoutOptions& options)
+      : job_(machine, options.seed, options.budget_s),
+        graph_(graph),
+        device_(device),
+        options_(options) {}
+
+  LayoutResult run() {
+    const std::vector<AskedTask> asked = asked_tasks(graph_, device_);
+    if (asked.empty()) return ended(End::no_choice);
+    job_.open();
+    tell(0);
+    const std::vector<std::pair<Workload, double>> measured = measure(asked);
+    result_.measured = measured.size();
+    const Plan baseline = plan_by(options_.baseline);
+    result_.layouts = baseline.layouts.size();
+    if (measured.empty()) return ended(End::unmeasured);
+    const std::string times = to_string(task_times(measured, device_));
+    const Plan solved = plan_by(times);
+    const std::vector<std::string> before = workloads_of(baseline);
+    const std::vector<std::string> after = workloads_of(solved);
+    job_.record_decision("layouts", before == after ? "those of the baseline" : times);
+    if (before == after) return ended(End::same);
+    if (!proves(plan_candidate({graph_name_, times}))) return ended(End::rejected);
+    result_.layouts = solved.layouts.size();
+    result_.changed.insert(after.begin(), after.end());
+    for (const std::string& text : before) result_.changed.erase(text);
+    return ended(End::accepted);
+  }
+
+ private:
+  using End = LayoutResult::End;
+
+  LayoutResult ended(End end) {
+    result_.end = end;
+    result_.elapsed_s = job_.elapsed_s();
+    return std::move(result_);
+  }
+
+  void tell(double share) const { options_.display(share, job_.elapsed_s()); }
+
+  // By times as they are stored, so that whoever finds them there plans the same.
+  Plan plan_by(const std::string& times) {
+    Graph graph = graph_;
+    return plan_of(graph, device_, [&](const std::string& name) {
+      graph_name_ = name;
+      return times.empty() ? TaskCost() : measured_cost(device_, parse_task_times(times));
+    });
+  }
+
+  // Two plans of a graph differ where their steps do.
+  static std::vector<std::string> workloads_of(const Plan& plan) {
+    std::vector<std::string> texts;
+    for (const PlanStep& step : plan.steps) {
+      if (runs_task(step)) texts.push_back(to_string(step.task.workload));
+    }
+    return texts;
+  }
+
+  // All ways of a task or none, so that measured times are not compared with estimates.
+  std::vector<std::pair<Workload, double>> measure(const std::vector<AskedTask>& asked) {
+    double all_s = 0;
+    for (const AskedTask& task : asked) all_s += task.estimated_s;
+    std::vector<std::pair<Workload, double>> measured;
+    double done_s = 0;
+    for (const AskedTask& task : asked) {
+      const bool out_of_time = job_.elapsed_s() >= kMeasuredShare * job_.budget_s;
+      if (task.estimated_s < kLeastShare * all_s || out_of_time) break;
+      Work work;
+      for (const Workload& way : task.ways) work.alone.push_back(to_string(way));
+      const std::vector<std::vector<double>> rounds_ns = job_.ask(work).alone_ns;
+      const bool complete = std::none_of(rounds_ns.begin(), rounds_ns.end(),
+                                         [](const auto& rounds) { return rounds.empty(); });
+      for (size_t i = 0; complete && i < task.ways.size(); ++i) {
+        measured.emplace_back(task.ways[i], median(rounds_ns[i]));
+      }
+      done_s += task.estimated_s;
+      tell(kMeasuredShare * done_s / all_s);
+    }
+    return measured;
+  }
+
+  // By the time of whole passes, as long as a proof is within reach.
+  bool proves(const Candidate& plan) {
+    Proofs proofs(job_.workloads(), {plan}, {{0}}, true, block_pairs(job_.opened()),
+                  {.margin = job_.opened().margin}, job_.random);
+    double block_s = 0;
+    const auto has_time = [&] {
+      const size_t blocks = proofs.evidence(0).speed_ups.size();
+      const size_t missing = kFewestBlocks - std::min(kFewestBlocks, blocks);
+      const double needed_s = block_s * static_cast<double>(missing);
+      return job_.elapsed_s() + needed_s < kProvenShare * job_.budget_s;
+    };
+    while (!proofs.over() && has_time()) {
+      const double began_s = job_.elapsed_s();
+      proofs.add(job_.ask({{}, proofs.next()}).measured);
+      block_s = job_.elapsed_s() - began_s;
+      tell(kMeasuredShare + (kProvenShare - kMeasuredShare) * proofs.share());
+    }
+    const Proof& proof = proofs.proof(0);
+    const bool is_accepted = proof.decision == ProofDecision::accepted;
+    result_.rival = {plan, job_.gain_of(proofs, 0)};
+    job_.record_decision(
+        "proof of layouts",
+        fmt::format("{}, {} times as fast, {} to {}", is_accepted ? "accepted" : "rejected",
+                    proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
+    return is_accepted;
+  }
+
+  JobContext job_;
+  const Graph& graph_;
+  const Device& device_;
+  const LayoutOptions& options_;
+  std::string graph_name_;  // as graph_text has it
+  LayoutResult result_;
+};
+
+}  // namespace
+
+LayoutResult tune_layouts(Machine& machine, const Graph& graph, const Device& device,
+                          const LayoutOptions& options) {
+  return LayoutJob(machine, graph, device, options).run();
+}
+
+}  // namespace aoe

@@ -1,0 +1,121 @@
+#include "tune/machine/journaled_machine.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "measure/worker/worker_messages.h"
+
+namespace aoe {
+namespace {
+
+Json to_json(const Opened& opened) {
+  return {{"workloads", to_json(opened.workloads)},
+          {"least_ns", opened.least_ns},
+          {"rates", {opened.rates.fma_gflops, opened.rates.copy_gbps}},
+          {"margin", opened.margin},
+          {"noise_floor", opened.noise_floor},
+          {"elapsed_s", opened.elapsed_s}};
+}
+
+Opened opened_of(const Json& json) {
+  Opened opened;
+  opened.workloads = workloads_of(json.at("workloads"));
+  json.at("least_ns").get_to(opened.least_ns);
+  json.at("rates").at(0).get_to(opened.rates.fma_gflops);
+  json.at("rates").at(1).get_to(opened.rates.copy_gbps);
+  json.at("margin").get_to(opened.margin);
+  json.at("noise_floor").get_to(opened.noise_floor);
+  json.at("elapsed_s").get_to(opened.elapsed_s);
+  return opened;
+}
+
+Json to_json(const std::vector<Candidate>& candidates) {
+  Json list = Json::array();
+  for (const Candidate& one : candidates) list.push_back({one.workload, one.choice});
+  return list;
+}
+
+Json to_json(const Work& work) {
+  return {{"compile", to_json(work.compile)},
+          {"fresh", work.measure.fresh},
+          {"candidates", to_json(work.measure.candidates)},
+          {"passes", to_json(work.measure.passes)},
+          {"limits_ns", work.measure.limits_ns},
+          {"alone", work.alone}};
+}
+
+Json to_json(const Done& done) {
+  Json compiled = Json::array();
+  for (const auto& failure : done.compiled) {
+    compiled.push_back(failure ? Json{name(failure->cause), failure->detail} : Json());
+  }
+  return {{"compiled", std::move(compiled)},
+          {"measured", to_json(done.measured)},
+          {"alone_ns", done.alone_ns},
+          {"elapsed_s", done.elapsed_s}};
+}
+
+Done done_of(const Json& json) {
+  Done done;
+  for (const Json& failure : json.at("compiled")) {
+    auto& one = done.compiled.emplace_back();
+    if (failure.is_null()) continue;
+    const auto cause = cause_named(failure.at(0).get<std::string>());
+    require(cause.has_value(), "the journal names an unknown cause, '{}'",
+            failure.at(0).get<std::string>());
+    one = Failure{*cause, failure.at(1).get<std::string>()};
+  }
+  done.measured = passes_of(json.at("measured"));
+  json.at("alone_ns").get_to(done.alone_ns);
+  json.at("elapsed_s").get_to(done.elapsed_s);
+  return done;
+}
+
+Json parsed(const std::string& text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception& error) {
+    fail("an entry of the journal is not what this job writes: {}", error.what());
+  }
+}
+
+}  // namespace
+
+Machine& JournaledMachine::machine() {
+  if (machine_) return *machine_;
+  machine_ = make_();
+  before_s_ = latest_s_;
+  if (opened_.workloads.empty()) return *machine_;
+  const Opened now = machine_->open();
+  bool same = now.workloads.size() == opened_.workloads.size();
+  for (size_t i = 0; same && i < now.workloads.size(); ++i) {
+    same = now.workloads[i].text == opened_.workloads[i].text &&
+           now.workloads[i].policy == opened_.workloads[i].policy;
+  }
+  require(same,
+          "the model, or what the bank has for it, is not what it was when the job began: start a "
+          "new one");
+  return *machine_;
+}
+
+Opened JournaledMachine::open() {
+  opened_ = opened_of(parsed(journal_.ask("open", [&] {
+    Opened opened = machine().open();
+    opened.elapsed_s += before_s_;
+    return to_json(opened).dump();
+  })));
+  latest_s_ = opened_.elapsed_s;
+  return opened_;
+}
+
+Done JournaledMachine::work(const Work& work) {
+  Done done = done_of(parsed(journal_.ask(to_json(work).dump(), [&] {
+    Done fresh = machine().work(work);
+    fresh.elapsed_s += before_s_;
+    return to_json(fresh).dump();
+  })));
+  latest_s_ = done.elapsed_s;
+  return done;
+}
+
+}  // namespace aoe

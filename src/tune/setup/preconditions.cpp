@@ -1,0 +1,151 @@
+#include "tune/setup/preconditions.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "device/cores.h"
+
+namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A worker has the weights as the model has them and as its kernels lay them out, and what flows
+// between kernels is rarely more than the weights.
+constexpr int64_t kCopiesInMemory = 3;
+// The tuner itself, its journal's pages and the compiler in each worker.
+constexpr int64_t kMemoryBeside = int64_t{256} << 20;
+// The tuned model is as large as the model. The journal of a long job has some ten thousand
+// measurements of about a kilobyte; kernels that are kept take as much as their cache may.
+constexpr int64_t kDiskBeside = int64_t{512} << 20;
+constexpr int kMostCompileJobs = 8;
+// The vendor's, for what its tools start beside the training process.
+constexpr int kCoresBeside = 50;
+
+std::string gb(int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
+
+int64_t available_memory(const Device& device) {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  int64_t kilobytes = 0;
+  while (file >> word) {
+    if (word == "MemAvailable:" && file >> kilobytes) return kilobytes * 1024;
+  }
+  return device.memory_bytes;
+}
+
+Surroundings::Folder folder_at(std::string what, const fs::path& path) {
+  Surroundings::Folder folder{.what = std::move(what), .path = path};
+  std::error_code error;
+  folder.exists = fs::is_directory(path, error);
+  folder.writable = folder.exists && access(path.c_str(), R_OK | W_OK | X_OK) == 0;
+  struct statvfs disk = {};
+  if (folder.exists && statvfs(path.c_str(), &disk) == 0) {
+    folder.free_bytes = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+  }
+  return folder;
+}
+
+// A folder that is named for banks must be there; others are made, in the nearest that is.
+fs::path place_of_bank(const TuneOptions& options) {
+  const auto& [custom, builtin, variable, root] = options.banks;
+  if (variable == "TUNE_BANK_PATH") return root;
+  std::error_code error;
+  fs::path folder = fs::absolute(custom, error).parent_path();
+  while (folder.has_relative_path() && !fs::exists(folder, error)) folder = folder.parent_path();
+  return folder;
+}
+
+}  // namespace
+
+Surroundings surroundings_of(const TuneOptions& options, const Device& device) {
+  Surroundings found;
+  std::error_code error;
+  const auto bytes = static_cast<int64_t>(fs::file_size(options.model, error));
+  require(!error && fs::is_regular_file(options.model), "--model '{}' is no file that can be read",
+          options.model.string());
+  found.model_bytes = bytes;
+  found.free_memory_bytes = available_memory(device);
+  found.usable_cores = usable_cores();
+  found.allowed_cpus = static_cast<int>(allowed_cpus().size());
+  found.processors = device.processors;
+  found.folders.push_back(folder_at("the work space (WORK_PATH)", options.work_path));
+  found.folders.push_back(folder_at("result files (ASCEND_WORK_PATH)", options.result_dir));
+  if (!options.output.empty()) {
+    const fs::path parent = options.output.parent_path();
+    found.folders.push_back(folder_at("the tuned model (--output)", parent.empty() ? "." : parent));
+  }
+  const std::string& variable = options.banks.variable;
+  if (!variable.empty()) {
+    found.folders.push_back(
+        folder_at(fmt::format("the bank ({})", variable), place_of_bank(options)));
+  }
+  return found;
+}
+
+TuneOptions resolved(TuneOptions options, const Surroundings& found) {
+  if (options.threads == 0) options.threads = found.usable_cores;
+  if (options.compile_jobs == 0) {
+    options.compile_jobs = std::min(found.usable_cores, kMostCompileJobs);
+  }
+  // Each measures on separate cores.
+  options.measure_jobs =
+      std::clamp(options.measure_jobs, 1, std::max(found.usable_cores / options.threads, 1));
+  return options;
+}
+
+std::vector<Finding> findings(const TuneOptions& options, const Surroundings& found) {
+  std::vector<Finding> all;
+  const auto obstacle_unless = [&](bool holds, std::string text) {
+    if (!holds) all.push_back({true, std::move(text)});
+  };
+  const auto advice_unless = [&](bool holds, std::string text) {
+    if (!holds) all.push_back({false, std::move(text)});
+  };
+
+  const int64_t disk = found.model_bytes + kDiskBeside;
+  obstacle_unless(
+      !options.banks.custom.empty(),
+      "there is no place for the bank: HOME is not set; set TUNE_BANK_PATH to a folder");
+  for (const auto& [what, path, exists, writable, free_bytes] : found.folders) {
+    obstacle_unless(exists, fmt::format("'{}', for {}, is not there, or no folder: make it",
+                                        path.string(), what));
+    if (!exists) continue;
+    obstacle_unless(writable, fmt::format("'{}', for {}, must be readable, writable and searchable "
+                                          "for this user; it is not",
+                                          path.string(), what));
+    obstacle_unless(free_bytes >= disk,
+                    fmt::format("'{}', for {}, is on a disk with {} free; this job can need {}",
+                                path.string(), what, gb(free_bytes), gb(disk)));
+  }
+  const int64_t memory = kCopiesInMemory * found.model_bytes * options.measure_jobs + kMemoryBeside;
+  obstacle_unless(found.free_memory_bytes >= memory,
+                  fmt::format("{} of memory are free; a model of {}, measured {} at a time "
+                              "(TUNING_PARALLEL_NUM), can need {}",
+                              gb(found.free_memory_bytes), gb(found.model_bytes),
+                              options.measure_jobs, gb(memory)));
+  obstacle_unless(options.threads <= found.usable_cores,
+                  fmt::format("--aicore_num is {}, but this process may use {} of the machine's {} "
+                              "processors",
+                              options.threads, found.usable_cores, found.processors));
+  advice_unless(found.allowed_cpus >= found.processors,
+                fmt::format("this process is bound to {} of the machine's {} processors: what is "
+                            "tuned so need not be best where it is not",
+                            found.allowed_cpus, found.processors));
+  const int cores = options.compile_jobs + options.measure_jobs +
+                    std::min(found.usable_cores / 2, 8) + kCoresBeside;
+  advice_unless(found.usable_cores >= cores,
+                fmt::format("{} cores may be used; {} are recommended for a short job "
+                            "(TE_PARALLEL_COMPILER {} + TUNING_PARALLEL_NUM {} + half the cores, "
+                            "at most 8, + {})",
+                            found.usable_cores, cores, options.compile_jobs, options.measure_jobs,
+                            kCoresBeside));
+  return all;
+}
+
+}  // namespace aoe

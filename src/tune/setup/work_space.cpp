@@ -1,0 +1,65 @@
+#include "tune/setup/work_space.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path parent_of(const TuneOptions& options) { return options.work_path / "aoe_workspace"; }
+
+void make(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  require(!error, "the work space '{}' cannot be made: {}", folder.string(), error.message());
+}
+
+}  // namespace
+
+fs::path WorkSpace::model() const {
+  const fs::path results = folder / "tunespace" / "result";
+  make(results);
+  return results / (folder.filename().string() + "_tune.om");
+}
+
+WorkSpace new_work_space(const TuneOptions& options, SystemTime now) {
+  const fs::path folder =
+      parent_of(options) / (options.model.stem().string() + "_" + timestamp_text(now));
+  make(folder);
+  return {fs::absolute(folder).lexically_normal()};
+}
+
+WorkSpace work_space_to_reload(const TuneOptions& options) {
+  if (!options.reload->empty()) {
+    const WorkSpace named{fs::absolute(*options.reload)};
+    require(fs::exists(named.journal()), "--reload: '{}' is no job's folder: it has no journal.db",
+            options.reload->string());
+    return named;
+  }
+  const std::string begin = options.model.stem().string() + "_";
+  const size_t length = begin.size() + timestamp_text({}).size();
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(parent_of(options), error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(begin) || name.size() != length) continue;
+    if (fs::exists(entry.path() / "journal.db")) found.push_back(entry.path());
+  }
+  require(!found.empty(), "--reload: there is no job of '{}' in '{}' to go on with",
+          options.model.filename().string(), parent_of(options).string());
+  // The time is at the end of the name.
+  std::sort(found.begin(), found.end());
+  const auto last = std::find_if(found.rbegin(), found.rend(), [](const fs::path& folder) {
+    return !fs::exists(WorkSpace{folder}.finished());
+  });
+  require(last != found.rend(),
+          "--reload: all jobs of '{}' in '{}' are finished; start a new one, or name the folder of "
+          "one to see again what it came to",
+          options.model.filename().string(), parent_of(options).string());
+  return {fs::absolute(*last).lexically_normal()};
+}
+
+}  // namespace aoe
