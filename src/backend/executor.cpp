@@ -71,10 +71,10 @@ void finish_streaming_stores() {
 
 }  // namespace
 
-void Executor::do_operation(const Operation& operation, int64_t* slots) {
-  const auto value = [&](int slot) { return slot < 0 ? 0 : slots[slot]; };
-  const int64_t a = value(operation.a);
-  const int64_t b = value(operation.b);
+[[gnu::always_inline]] inline void Executor::do_operation(const Operation& operation,
+                                                          int64_t* slots) {
+  const int64_t a = slots[operation.a];
+  const int64_t b = slots[operation.b];
   int64_t& to = slots[operation.to];
   switch (operation.op) {
     case ExprOp::add: to = a + b; break;
@@ -290,7 +290,9 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
   const auto at = [&](const Access& access, int64_t size) {
     return frame.bases[access.buffer] + frame[access.offset] * size;
   };
-  TileCall to{};
+  // Not cleared, which would take as long as some rows of a tile: a tile's code reads what its
+  // variant needs, and all of that is set.
+  TileCall to;
   to.depth = frame[call.depth];
   to.left_row = call.left_row;
   to.left_depth = call.left_depth;
@@ -305,9 +307,10 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
     to.piece = call.piece;
     to.pieces = call.pieces.data() + first_depth / call.piece;
   }
-  const std::byte* const left = at(call.left, left_bytes);
-  const std::byte* const right = at(call.right, right_bytes);
-  std::byte* const out = at(call.out, out_bytes);
+  // These move on from one product of a batch to the next.
+  const std::byte* left = at(call.left, left_bytes);
+  const std::byte* right = at(call.right, right_bytes);
+  std::byte* out = at(call.out, out_bytes);
   std::byte* const sums = call.sums.buffer >= 0 ? at(call.sums, sum_bytes) : nullptr;
   const std::byte* operands[kMostTileOperands];
   int64_t operand_bytes[kMostTileOperands];
@@ -317,11 +320,11 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
     operands[i] = at(call.operands[i].at, operand_bytes[i]);
     to.operand_row[i] = call.operands[i].row;
   }
-  const std::byte* const ahead =
-      call.prefetch.buffer >= 0 ? at(call.prefetch, right_bytes) : nullptr;
+  const std::byte* ahead = call.prefetch.buffer >= 0 ? at(call.prefetch, right_bytes) : nullptr;
   const bool shared = call.prefetch_depth == 0;  // a panel, by all tiles of rows
   to.prefetch_step =
       shared ? width * right_bytes / (last_tile - first_tile) : call.prefetch_depth * right_bytes;
+  assert(call.batch.count == 1 || (count == 0 && sums == nullptr && !call.tile.streaming));
   // As for nests, but decided here: both variants of a tile are among the call's.
   const bool streaming =
       call.tile.streaming &&
@@ -329,11 +332,11 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
 
   // `tile` counts tiles of rows, `column` tiles of columns. A prepacked left side has mr numbers
   // for each step of the depth; one in place has lines of rows, which begin where `lines` says.
-  const auto place = [&](TilePlace& place, int64_t tile, int64_t column) {
+  const auto place = [&](TilePointers& place, int64_t tile, int64_t column) {
     const int64_t row = tiles.first(tile);
     const int64_t from = call.tile.packed_left
                              ? row * call.left_row + first_depth * tiles.height(tile)
-                             : call.lines[static_cast<size_t>(tile / tiles.per_line)] +
+                             : call.lines[static_cast<size_t>(tiles.line_of(tile))] +
                                    tiles.first_in_line(tile) * call.left_row;
     place.left = left + from * left_bytes;
     place.right = right + column * call.right_panel * right_bytes;
@@ -350,14 +353,36 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
     place.prefetch = ahead + column * call.prefetch_panel * right_bytes +
                      (shared ? (tile - first_tile) * to.prefetch_step * to.depth : 0);
   };
-  // Runs `many` tiles from (tile, column) on, in the order of the call. The second tile's place
-  // tells the function how far apart they are.
+  // The second tile's place tells the function how far apart the tiles of a call are.
+  const auto place_below = [&](int64_t tile) {
+    const int64_t height = tiles.height(tile);
+    const int64_t apart =
+        tiles.per_line > 1 || call.tile.packed_left || tiles.count == 1
+            ? height * call.left_row
+            : call.lines[static_cast<size_t>(tile + 1)] - call.lines[static_cast<size_t>(tile)];
+    const TilePointers& first = to.first;
+    TilePointers& second = to.second;
+    second.left = static_cast<const std::byte*>(first.left) + apart * left_bytes;
+    second.right = first.right;
+    second.out = static_cast<std::byte*>(first.out) + height * call.out_row * out_bytes;
+    if (sums != nullptr) {
+      second.sums = static_cast<std::byte*>(first.sums) + height * call.sums_row * sum_bytes;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      second.operands[i] = static_cast<const std::byte*>(first.operands[i]) +
+                           height * call.operands[i].row * operand_bytes[i];
+    }
+    if (ahead == nullptr) return;
+    second.prefetch =
+        static_cast<const std::byte*>(first.prefetch) + (shared ? to.prefetch_step * to.depth : 0);
+  };
+  // Runs `many` tiles from (tile, column) on, in the order of the call.
   const auto run_tiles = [&](int64_t tile, int64_t column, int64_t many, int vectors,
                              int64_t partial) {
     to.tiles = many;
     to.columns = partial;
     place(to.first, tile, column);
-    if (many > 1 && call.columns_first) place(to.second, tile + 1, column);
+    if (many > 1 && call.columns_first) place_below(tile);
     if (many > 1 && !call.columns_first) place(to.second, tile, column + 1);
     const int height = tiles.height(tile);
     for (const ProductCall::Variant& v : call.variants) {
@@ -373,29 +398,40 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
   const int64_t columns = frame[call.columns];
   const int64_t whole = columns / width;
   const int64_t rest = columns - whole * width;
-  const auto rest_vectors = static_cast<int>(ceil_div(rest, int64_t{call.tile.lanes}));
-  const int64_t partial = rest % call.tile.lanes;
-  if (call.columns_first) {
-    for (int64_t column = 0; column < whole + (rest > 0 ? 1 : 0); ++column) {
-      for (int64_t t = first_tile, end = t; t < last_tile; t = end) {
-        end = std::min(last_tile, end_of_alike(call, tiles, t));
-        if (column < whole) run_tiles(t, column, end - t, call.tile.vectors, 0);
-        else run_tiles(t, column, end - t, rest_vectors, partial);
+  const auto rest_vectors =
+      rest == 0 ? 0 : static_cast<int>(ceil_div(rest, int64_t{call.tile.lanes}));
+  const int64_t partial = rest == 0 ? 0 : rest % call.tile.lanes;
+  const auto run_all = [&] {
+    if (call.columns_first) {
+      for (int64_t column = 0; column < whole + (rest > 0 ? 1 : 0); ++column) {
+        for (int64_t t = first_tile, end = t; t < last_tile; t = end) {
+          end = std::min(last_tile, end_of_uniform_tiles(call, tiles, t));
+          if (column < whole) run_tiles(t, column, end - t, call.tile.vectors, 0);
+          else run_tiles(t, column, end - t, rest_vectors, partial);
+        }
       }
+      return;
     }
-    return;
-  }
-  for (int64_t t = first_tile; t < last_tile; ++t) {
-    if (whole > 0) run_tiles(t, 0, whole, call.tile.vectors, 0);
-    if (rest > 0) run_tiles(t, whole, 1, rest_vectors, partial);
+    for (int64_t t = first_tile; t < last_tile; ++t) {
+      if (whole > 0) run_tiles(t, 0, whole, call.tile.vectors, 0);
+      if (rest > 0) run_tiles(t, whole, 1, rest_vectors, partial);
+    }
+  };
+  for (int64_t i = 0; i < call.batch.count; ++i) {
+    run_all();
+    left += call.batch.left * left_bytes;
+    right += call.batch.right * right_bytes;
+    out += call.batch.out * out_bytes;
+    if (ahead != nullptr) ahead += call.batch.right * right_bytes;
   }
 }
 
 // The end of the tiles that one call can run: of one height, and evenly spaced in memory. Tiles of
 // one line are, up to where the height changes. Where each line is one tile, lines may be.
-int64_t Executor::end_of_alike(const ProductCall& call, const RowTiles& tiles, int64_t tile) {
+int64_t Executor::end_of_uniform_tiles(const ProductCall& call, const RowTiles& tiles,
+                                       int64_t tile) {
   if (tiles.per_line > 1 || tiles.count == 1 || call.tile.packed_left)
-    return tile + tiles.alike(tile);
+    return tile + tiles.run_of_equal_height(tile);
   const auto line = [&](int64_t t) { return call.lines[static_cast<size_t>(t)]; };
   int64_t end = tile + 1;
   while (end < tiles.count && line(end) - line(end - 1) == line(tile + 1) - line(tile)) ++end;

@@ -50,7 +50,7 @@ class Executor : public CompiledProgram {
   void run(const NestCall& call, Frame& frame) const;
   void run(const ProductCall& call, Frame& frame) const;
   bool is_aligned(const Nest& nest, const Frame& frame) const;
-  static int64_t end_of_alike(const ProductCall& call, const RowTiles& tiles, int64_t tile);
+  static int64_t end_of_uniform_tiles(const ProductCall& call, const RowTiles& tiles, int64_t tile);
 
   Program program_;
   ProgramFunctions functions_;

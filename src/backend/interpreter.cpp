@@ -85,7 +85,7 @@ class LoopWorkload {
       std::vector<Expr> index;
       for (const Expr& position : index_of(e)) index.push_back(on_values(position));
       return Expr::load(2 * e->id, e.dtype(), index,
-                        has_outside(e) ? on_values(e->operands.back()) : Expr{});
+                        has_out_of_range_value(e) ? on_values(e->operands.back()) : Expr{});
     });
   }
 
@@ -114,7 +114,8 @@ class InterpretedNest {
     bool has_rows = false;
     for (size_t i = 0; i < nest_.buffers.size(); ++i) {
       const bool row = nest_.buffers[i].row;
-      memory.push_back(row ? static_cast<std::byte*>(rows) + nest_.row_offset(i) : buffers[i]);
+      memory.push_back(row ? static_cast<std::byte*>(rows) + nest_.row_buffer_offset(i)
+                           : buffers[i]);
       has_rows = has_rows || row;
     }
     // What stays in rows is there for one point.

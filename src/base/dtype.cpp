@@ -1,12 +1,10 @@
 #include "base/dtype.h"
 
-#include <array>
+#include <iterator>
 
 namespace aoe {
-namespace {
 
-// In the order of DType.
-constexpr std::array kInfos{
+constinit const DTypeInfo kDTypeInfos[] = {
     DTypeInfo{"float32", "f32", 4, DKind::floating},
     DTypeInfo{"float64", "f64", 8, DKind::floating},
     DTypeInfo{"float16", "f16", 2, DKind::floating},
@@ -32,14 +30,11 @@ constexpr std::array kInfos{
     DTypeInfo{"float8_e8m0fnu", "f8e8m0", 1, DKind::floating},
     DTypeInfo{"float4_e2m1fn", "f4e2m1", 1, DKind::floating},
 };
-
-}  // namespace
-
-const DTypeInfo& info(DType type) { return kInfos.at(static_cast<size_t>(type)); }
+static_assert(std::size(kDTypeInfos) == static_cast<size_t>(DType::f4e2m1) + 1);
 
 std::optional<DType> dtype_named(std::string_view name) {
-  for (size_t i = 0; i < kInfos.size(); ++i) {
-    if (kInfos[i].name == name || kInfos[i].brief == name) return static_cast<DType>(i);
+  for (size_t i = 0; i < std::size(kDTypeInfos); ++i) {
+    if (kDTypeInfos[i].name == name || kDTypeInfos[i].brief == name) return static_cast<DType>(i);
   }
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,7 +50,14 @@ struct DTypeInfo {
   DKind kind;
 };
 
-const DTypeInfo& info(DType type);
+extern const DTypeInfo kDTypeInfos[];  // in the order of DType
+
+// Inline: kernels of microseconds ask for the sizes of their operands in every call.
+inline const DTypeInfo& info(DType type) {
+  assert(type <= DType::f4e2m1);
+  return kDTypeInfos[static_cast<size_t>(type)];
+}
+
 std::optional<DType> dtype_named(std::string_view name);
 
 inline std::string_view name(DType type) { return info(type).name; }

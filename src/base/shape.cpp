@@ -73,11 +73,4 @@ Shape broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-int64_t floor_div(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
-
 }  // namespace aoe

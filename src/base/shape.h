@@ -38,7 +38,10 @@ Shape broadcast(const Shape& a, const Shape& b);
 int64_t checked_mul(int64_t a, int64_t b);
 int64_t checked_add(int64_t a, int64_t b);
 
-int64_t ceil_div(int64_t a, int64_t b);
-int64_t floor_div(int64_t a, int64_t b);
+inline int64_t floor_div(int64_t a, int64_t b) {
+  const int64_t quotient = a / b;
+  return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+inline int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
 
 }  // namespace aoe

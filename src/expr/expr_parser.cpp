@@ -67,7 +67,7 @@ int64_t TokenStream::integer(std::string_view what) {
   return integer_of(token, token.text);
 }
 
-int64_t TokenStream::numbered(Token::Kind kind, std::string_view what) {
+int64_t TokenStream::parse_index(Token::Kind kind, std::string_view what) {
   const Token token = expect(kind, what);
   const int64_t value = integer_of(token, token.text.substr(1));
   require(value <= std::numeric_limits<int>::max(), "{}: '{}' is too large a number", token.place(),
@@ -106,13 +106,15 @@ std::vector<Expr> ExprParser::list(const std::vector<Context>& contexts) {
 
 void ExprParser::define() {
   const Token at = tokens_.current();
-  const int64_t id = tokens_.numbered(Token::Kind::temporary, "a temporary");
+  const int64_t id = tokens_.parse_index(Token::Kind::temporary, "a temporary");
   tokens_.expect("=");
   const bool is_new = temporaries_.try_emplace(id, expression(std::nullopt)).second;
   require(is_new, "{}: {} is defined twice", at.place(), at.text);
 }
 
-Expr ExprParser::expression(Context context) { return finished(infix_form(context), context); }
+Expr ExprParser::expression(Context context) {
+  return resolve_number(infix_form(context), context);
+}
 
 // There is no precedence: one operator, its operands in parentheses where they have one too.
 ExprParser::Parsed ExprParser::infix_form(Context context) {
@@ -131,8 +133,8 @@ ExprParser::Parsed ExprParser::infix_form(Context context) {
   if (next.kind == Token::Kind::symbol && infix_named(next.text)) {
     fail("{}: parentheses are needed before '{}'", next.place(), next.text);
   }
-  const Expr result = located(at, [&] { return binary(*op, a.expr, b.expr); });
-  return {at, kept(at, result)};
+  const Expr result = with_error_location(at, [&] { return binary(*op, a.expr, b.expr); });
+  return {at, intern(at, result)};
 }
 
 ExprParser::Parsed ExprParser::operand(Context context) {
@@ -167,25 +169,25 @@ ExprParser::Parsed ExprParser::number() {
   const Token type = tokens_.expect(Token::Kind::name, "an element type");
   const auto dtype = brief_dtype(type.text);
   require(dtype.has_value(), "{}: '{}' is no element type", type.place(), type.text);
-  return {at, finished({at, {}, number}, dtype)};
+  return {at, resolve_number({at, {}, number}, dtype)};
 }
 
 // What begins with a name: a truth value, a cast, a function or an axis.
 ExprParser::Parsed ExprParser::named(Context context) {
   const Token at = tokens_.expect(Token::Kind::name, "a name");
   if (at.text == "true" || at.text == "false") {
-    return {at, kept(at, Expr::integer(DType::boolean, at.text == "true" ? 1 : 0))};
+    return {at, intern(at, Expr::integer(DType::boolean, at.text == "true" ? 1 : 0))};
   }
-  if (!tokens_.current().is("(")) return {at, kept(at, axis(at))};
+  if (!tokens_.current().is("(")) return {at, intern(at, axis(at))};
   if (const auto dtype = brief_dtype(at.text)) {
     tokens_.expect("(");
     const Expr inner = expression(std::nullopt);
     tokens_.expect(")");
-    return {at, kept(at, cast(*dtype, inner))};
+    return {at, intern(at, cast(*dtype, inner))};
   }
   const auto op = function_named(at.text);
   require(op.has_value(), "{}: no function is called '{}'", at.place(), at.text);
-  return {at, kept(at, function(at, *op, context))};
+  return {at, intern(at, function(at, *op, context))};
 }
 
 Expr ExprParser::function(const Token& at, ExprOp op, Context context) {
@@ -208,14 +210,14 @@ Expr ExprParser::function(const Token& at, ExprOp op, Context context) {
   Parsed b = infix_form(a.expr ? Context(a.expr.dtype()) : context);
   finish_pair(a, b, context);
   tokens_.expect(")");
-  return located(at, [&] {
+  return with_error_location(at, [&] {
     return condition ? select(condition, a.expr, b.expr) : binary(op, a.expr, b.expr);
   });
 }
 
 Expr ExprParser::load() {
   const Token at = tokens_.current();
-  const int64_t id = tokens_.numbered(Token::Kind::value, "a value");
+  const int64_t id = tokens_.parse_index(Token::Kind::value, "a value");
   require(loads, "{}: a reduction combines without loading", at.place());
   const TensorType type = values_(at, id);
   tokens_.expect("[");
@@ -234,18 +236,18 @@ Expr ExprParser::load() {
   Expr outside;
   if (tokens_.current().is("?")) {
     tokens_.advance();
-    outside = finished(operand(type.dtype), type.dtype);
+    outside = resolve_number(operand(type.dtype), type.dtype);
   }
-  return kept(at,
-              located(at, [&] { return Expr::load(id, type.dtype, std::move(index), outside); }));
+  return intern(at, with_error_location(
+                        at, [&] { return Expr::load(id, type.dtype, std::move(index), outside); }));
 }
 
 Expr ExprParser::argument() {
   const Token at = tokens_.current();
-  const int64_t id = tokens_.numbered(Token::Kind::arg, "an argument");
+  const int64_t id = tokens_.parse_index(Token::Kind::arg, "an argument");
   require(id < static_cast<int64_t>(args.size()), "{}: {} is beyond what is combined here",
           at.place(), at.text);
-  return kept(at, Expr::arg(id, args[static_cast<size_t>(id)]));
+  return intern(at, Expr::arg(id, args[static_cast<size_t>(id)]));
 }
 
 Expr ExprParser::axis(const Token& at) const {
@@ -254,23 +256,23 @@ Expr ExprParser::axis(const Token& at) const {
   fail("{}: there is no axis '{}' here", at.place(), at.text);
 }
 
-Expr ExprParser::finished(const Parsed& parsed, Context context) {
+Expr ExprParser::resolve_number(const Parsed& parsed, Context context) {
   if (parsed.expr) return parsed.expr;
   const std::string_view digits = parsed.number.magnitude;
   require(context.has_value(), "{}: nothing says the type of {}: write {}:f32, or what it is",
           parsed.at.place(), digits, digits);
-  return kept(parsed.at,
-              located(parsed.at, [&] { return constant_from(parsed.number, *context); }));
+  return intern(parsed.at, with_error_location(
+                               parsed.at, [&] { return constant_from(parsed.number, *context); }));
 }
 
 // A number has the type of the operand beside it, or, beside another number, that of the whole.
 void ExprParser::finish_pair(Parsed& a, Parsed& b, Context context) {
-  if (!a.expr) a.expr = finished(a, b.expr ? Context(b.expr.dtype()) : context);
-  if (!b.expr) b.expr = finished(b, a.expr.dtype());
+  if (!a.expr) a.expr = resolve_number(a, b.expr ? Context(b.expr.dtype()) : context);
+  if (!b.expr) b.expr = resolve_number(b, a.expr.dtype());
 }
 
 // The one node for this structure in the stage.
-Expr ExprParser::kept(const Token& at, const Expr& expr) {
+Expr ExprParser::intern(const Token& at, const Expr& expr) {
   const ExprTable::Entry& entry = table_[table_.add(expr)];
   require(entry.height <= kHighestExpr, "{}: an expression of more than {} levels", at.place(),
           kHighestExpr);

@@ -16,7 +16,7 @@ using Context = std::optional<DType>;
 
 // Calls `fn`; an Error from it says where in the text.
 template <typename Fn>
-auto located(const Token& at, const Fn& fn) {
+auto with_error_location(const Token& at, const Fn& fn) {
   try {
     return fn();
   } catch (const Error& error) {
@@ -39,7 +39,7 @@ class TokenStream {
 
   // Numbers, each with the words that stand for it.
   int64_t integer(std::string_view what);
-  int64_t numbered(Token::Kind kind, std::string_view what);
+  int64_t parse_index(Token::Kind kind, std::string_view what);
   NumberText number();
   bool at_number() const;
 
@@ -89,9 +89,9 @@ class ExprParser {
   Expr axis(const Token& at) const;
   void define();
 
-  Expr finished(const Parsed& parsed, Context context);
+  Expr resolve_number(const Parsed& parsed, Context context);
   void finish_pair(Parsed& a, Parsed& b, Context context);
-  Expr kept(const Token& at, const Expr& expr);
+  Expr intern(const Token& at, const Expr& expr);
 
   TokenStream& tokens_;
   size_t out_rank_;

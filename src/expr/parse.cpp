@@ -93,7 +93,7 @@ class Parser {
 
   void input(bool weight) {
     const Token at = tokens_.current();
-    const int64_t id = tokens_.numbered(Kind::value, "a value");
+    const int64_t id = tokens_.parse_index(Kind::value, "a value");
     declare(at, id, {.type = type(), .view_of = -1, .constant = {}, .weight = weight});
     workload_.inputs.push_back(static_cast<int>(id));
     ready_.insert(id);
@@ -101,10 +101,10 @@ class Parser {
 
   void view() {
     const Token at = tokens_.current();
-    const int64_t id = tokens_.numbered(Kind::value, "a value");
+    const int64_t id = tokens_.parse_index(Kind::value, "a value");
     Workload::Value value{.type = type(), .view_of = -1, .constant = {}};
     tokens_.expect("=");
-    const int64_t source = tokens_.numbered(Kind::value, "a value");
+    const int64_t source = tokens_.parse_index(Kind::value, "a value");
     // Rules out circles.
     require(source < id, "{}: %{} is a view of %{}, which does not come before it", at.place(), id,
             source);
@@ -118,7 +118,7 @@ class Parser {
 
   void constant() {
     const Token at = tokens_.current();
-    const int64_t id = tokens_.numbered(Kind::value, "a value");
+    const int64_t id = tokens_.parse_index(Kind::value, "a value");
     Workload::Value value{.type = type(), .view_of = -1, .constant = {}};
     if (value.type.count() == 0) {
       value.constant = Tensor(value.type);
@@ -143,7 +143,7 @@ class Parser {
             first.place(), numbers.size(), to_string(type));
     Tensor contents(type);
     for (size_t i = 0; i < numbers.size(); ++i) {
-      located(numbers[i].first, [&] {
+      with_error_location(numbers[i].first, [&] {
         set_element(contents, static_cast<int64_t>(i), numbers[i].second);
         return 0;
       });
@@ -173,7 +173,7 @@ class Parser {
     require(static_cast<bool>(lookup_),
             "{}: the text has only the hash of this constant, and its contents are not at hand",
             at.place());
-    Tensor contents = located(at, [&] { return lookup_(hash); });
+    Tensor contents = with_error_location(at, [&] { return lookup_(hash); });
     require(!contents.empty() && contents.type() == type && contents_hash(contents) == hash,
             "{}: what was found for {} is something else", at.place(), at.text);
     return contents;
@@ -196,7 +196,7 @@ class Parser {
     do {
       if (!dtypes.empty()) tokens_.advance();
       const Token at = tokens_.current();
-      const int64_t id = tokens_.numbered(Kind::value, "a value");
+      const int64_t id = tokens_.parse_index(Kind::value, "a value");
       TensorType result = type();
       if (dtypes.empty()) stage.axes = result.shape;
       require(result.shape == stage.axes, "{}: the results of one stage have one shape",
@@ -328,7 +328,7 @@ class Parser {
   void outputs() {
     while (tokens_.current().kind == Kind::value) {
       const Token at = tokens_.current();
-      const int64_t id = tokens_.numbered(Kind::value, "a value");
+      const int64_t id = tokens_.parse_index(Kind::value, "a value");
       readable(at, id);
       workload_.outputs.push_back(static_cast<int>(id));
       if (!tokens_.current().is(",")) break;

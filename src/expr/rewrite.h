@@ -33,14 +33,14 @@ bool depends_on_axis(const Expr& expr, int64_t axis);
 // Calls `visit` for the loads of each of a stage's expressions, also those in indexes.
 void for_each_load(const Stage& stage, const std::function<void(const Expr&)>& visit);
 
-inline bool has_outside(const Expr& load) {
+inline bool has_out_of_range_value(const Expr& load) {
   return load->operands.size() > static_cast<size_t>(load->rank);
 }
 inline std::vector<Expr> index_of(const Expr& load) {
   return {load->operands.begin(), load->operands.begin() + load->rank};
 }
-inline Expr outside_of(const Expr& load) {
-  return has_outside(load) ? load->operands.back() : Expr{};
+inline Expr out_of_range_value(const Expr& load) {
+  return has_out_of_range_value(load) ? load->operands.back() : Expr{};
 }
 
 // Whether a load is indexed by what another one loads.

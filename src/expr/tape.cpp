@@ -106,7 +106,7 @@ bool Compiler::varies_in_reduction(const Expr& expr) {
 bool Compiler::has_unchecked_load(const Expr& expr) {
   const auto known = unchecked_.find(&*expr);
   if (known != unchecked_.end()) return known->second;
-  bool found = expr->op == ExprOp::load && !has_outside(expr);
+  bool found = expr->op == ExprOp::load && !has_out_of_range_value(expr);
   for (const Expr& operand : expr->operands) found = found || has_unchecked_load(operand);
   return unchecked_[&*expr] = found;
 }
@@ -283,7 +283,7 @@ int Compiler::emit_load(const Expr& expr, Mode mode) {
   for (int i = 0; i < expr->rank; ++i) {
     instr.index.push_back(value_of(expr->operands[static_cast<size_t>(i)], mode));
   }
-  instr.a = has_outside(expr) ? value_of(expr->operands.back(), mode) : -1;
+  instr.a = has_out_of_range_value(expr) ? value_of(expr->operands.back(), mode) : -1;
   instr.b = mode.guard;
   return add(list, std::move(instr));
 }
@@ -329,7 +329,7 @@ std::optional<int> Compiler::strided(const Expr& load, bool may_pad) {
 }
 
 std::optional<int> Compiler::padded_copy(const Expr& load, const std::vector<Interval>& ranges) {
-  if (!has_outside(load)) return std::nullopt;
+  if (!has_out_of_range_value(load)) return std::nullopt;
   const Expr& outside = load->operands.back();
   if (!outside.is_constant()) return std::nullopt;
   PaddedCopy copy;

@@ -35,7 +35,7 @@ class Verifier {
       bool overflows = false;
       const auto range = interval_of(load->operands[i], extents_, overflows);
       require(!overflows, "an index along axis {} of {} overflows", i, to_string(type));
-      if (has_outside(load) || guarded) continue;
+      if (has_out_of_range_value(load) || guarded) continue;
       require(!range || range->within({0, type.shape[i] - 1}),
               "an index along axis {} of {} runs from {} to {}", i, to_string(type), range->low,
               range->high);

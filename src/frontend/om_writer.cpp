@@ -18,7 +18,7 @@ void add_all(Field& field, const std::vector<int>& ids) {
   field.Add(ids.begin(), ids.end());
 }
 
-// ParticipantTimes a model into the messages of its structure, and collects the weights that they
+// Turns a model into the messages of its structure, and collects the weights that they
 // name.
 class OmWriter {
  public:

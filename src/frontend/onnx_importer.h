@@ -24,7 +24,7 @@ struct OnnxModel {
   size_t copied_bytes = 0;                        // of functions, so far
 };
 
-// ParticipantTimes one graph of the file into a Graph. Calls of functions are replaced by what is
+// Turns one graph of the file into a Graph. Calls of functions are replaced by what is
 // in them.
 class OnnxImporter {
  public:

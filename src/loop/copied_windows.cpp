@@ -87,7 +87,7 @@ class WindowLowering {
     if (loads.empty() || element_count(loop_.extents) == 0) return std::nullopt;
     const bool others = any_node(loop_.results[0], [&](const Expr& e) {
       const auto same = [&](const Expr& load) { return &*load == &*e; };
-      const bool leaves = e->op == ExprOp::load && has_outside(e);
+      const bool leaves = e->op == ExprOp::load && has_out_of_range_value(e);
       return leaves && std::none_of(loads.begin(), loads.end(), same);
     });
     if (others) return std::nullopt;
@@ -186,7 +186,8 @@ class WindowLowering {
   // it; nothing if positions are not affine, or the row would be too large.
   std::optional<Expr> row_of(const Expr& load) {
     const Shape& shape = shape_of(load);
-    const Expr outside = has_outside(load) ? load->operands.back() : Expr::integer(load.dtype(), 0);
+    const Expr outside =
+        has_out_of_range_value(load) ? load->operands.back() : Expr::integer(load.dtype(), 0);
     if (!outside.is_constant()) return std::nullopt;
     const size_t vector = loop_.out_rank - 1;
     const int64_t line = std::max<int64_t>(1, kCacheLine / info(load.dtype()).bytes);
@@ -291,7 +292,7 @@ class WindowLowering {
 
 }  // namespace
 
-std::optional<Nest> windowed(const std::vector<NestBuffer>& buffers, const Loop& loop) {
+std::optional<Nest> copy_windows(const std::vector<NestBuffer>& buffers, const Loop& loop) {
   return WindowLowering(buffers, loop).lower();
 }
 

@@ -176,7 +176,7 @@ class GroupLowering {
     }
     std::vector<Nest> nests;
     for (const Loop& loop : loops) {
-      if (auto nest = copies_ ? windowed(buffers_, loop) : std::nullopt) {
+      if (auto nest = copies_ ? copy_windows(buffers_, loop) : std::nullopt) {
         nests.push_back(std::move(*nest));
         continue;
       }
@@ -213,7 +213,7 @@ class GroupLowering {
       for (size_t i = skipped; i < static_cast<size_t>(e->rank); ++i) {
         index.push_back(on_buffers(e->operands[i]));
       }
-      const Expr outside = has_outside(e) ? on_buffers(e->operands.back()) : Expr{};
+      const Expr outside = has_out_of_range_value(e) ? on_buffers(e->operands.back()) : Expr{};
       return Expr::load(buffer, e.dtype(), std::move(index), outside);
     });
   }
@@ -251,7 +251,8 @@ class GroupLowering {
     for (const Expr& element : loop.elements) {
       for_each_node(element, [&](const Expr& e) {
         if (!reads(e)) return;
-        once = once && !has_outside(e) && (index.empty() || same_axes(index, index_of(e)));
+        once =
+            once && !has_out_of_range_value(e) && (index.empty() || same_axes(index, index_of(e)));
         index = index_of(e);
       });
     }

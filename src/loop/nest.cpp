@@ -95,7 +95,7 @@ size_t Nest::memory_of(size_t buffer) const {
   return buffer;
 }
 
-int64_t Nest::row_offset(size_t buffer) const {
+int64_t Nest::row_buffer_offset(size_t buffer) const {
   int64_t offset = 0;
   const size_t last = buffer < buffers.size() ? memory_of(buffer) : buffer;
   for (size_t i = 0; i < last; ++i) {
@@ -107,7 +107,7 @@ int64_t Nest::row_offset(size_t buffer) const {
 int64_t Nest::row_bytes() const {
   // A vector may be read whole where only its first elements are in a row: 64 of 8 bytes at most.
   constexpr int64_t kVector = 512;
-  const int64_t rows = row_offset(buffers.size());
+  const int64_t rows = row_buffer_offset(buffers.size());
   return rows == 0 ? 0 : rows + kVector;
 }
 

@@ -87,7 +87,7 @@ struct Nest {
   // Bytes that a thread needs for rows.
   int64_t row_bytes() const;
   // Where a row buffer begins in them.
-  int64_t row_offset(size_t buffer) const;
+  int64_t row_buffer_offset(size_t buffer) const;
   // The first buffer over the same memory: one value may be seen in several shapes.
   size_t memory_of(size_t buffer) const;
 };

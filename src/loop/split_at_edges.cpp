@@ -45,7 +45,7 @@ Cuts cuts_of(const std::vector<NestBuffer>& buffers, const Loop& loop, size_t ou
   Cuts cuts(loop.out_rank);
   const auto cut = [&](const Expr& zero) { cut_where_zero(zero, loop, outer, cuts); };
   const auto look = [&](const Expr& e) {
-    if (e->op == ExprOp::load && has_outside(e)) {
+    if (e->op == ExprOp::load && has_out_of_range_value(e)) {
       const Shape& shape = buffers[static_cast<size_t>(e->id)].shape;
       for (size_t d = 0; d < shape.size(); ++d) {
         cut(e->operands[d]);
@@ -64,7 +64,7 @@ Cuts cuts_of(const std::vector<NestBuffer>& buffers, const Loop& loop, size_t ou
 Expr without_outside_loads(const std::vector<NestBuffer>& buffers, const Expr& expr,
                            const Shape& extents) {
   return rewrite(expr, [&](const Expr& e) -> Expr {
-    if (e->op != ExprOp::load || !has_outside(e)) return {};
+    if (e->op != ExprOp::load || !has_out_of_range_value(e)) return {};
     const Shape& shape = buffers[static_cast<size_t>(e->id)].shape;
     for (size_t d = 0; d < shape.size(); ++d) {
       const auto range = interval_of(e->operands[d], extents);

@@ -90,7 +90,7 @@ class Epilogue {
   Expr written_out(const Expr& expr) {
     return rewrite(expr, [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load) return {};
-      if (is_lookup(e) || has_outside(e)) possible_ = false;
+      if (is_lookup(e) || has_out_of_range_value(e)) possible_ = false;
       const auto value = static_cast<int>(e->id);
       const auto body = bodies_.find(value);
       if (body != bodies_.end()) return with_axes(body->second, index_of(e));

@@ -66,7 +66,7 @@ std::optional<std::vector<Expr>> index_in(const Shape& whole, const Shape& view,
     }
     Expr position = Expr::integer(DType::i64, 0);
     for (size_t d = group.other_first; d < group.other_last; ++d) {
-      if (view[d] == 1 && !has_outside(load)) continue;
+      if (view[d] == 1 && !has_out_of_range_value(load)) continue;
       position = position * view[d] + load->operands[d];
       const auto range = interval_of(load->operands[d], extents);
       const bool inside = range && range->within({0, view[d] - 1});
@@ -105,7 +105,7 @@ bool move_loads(Workload& workload, int value, const Fn& moved) {
       }
       for (Expr& position : *index) position = rewrite(position, replace);
       return Expr::load(value, e.dtype(), moved(*index),
-                        has_outside(e) ? rewrite(e->operands.back(), replace) : Expr{});
+                        has_out_of_range_value(e) ? rewrite(e->operands.back(), replace) : Expr{});
     };
     for (Expr& expr : stage.elements) expr = rewrite(expr, replace);
     for (Expr& expr : stage.results) expr = rewrite(expr, replace);

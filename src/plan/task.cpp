@@ -13,7 +13,7 @@ Expr renumbered(const Expr& expr, const std::vector<int>& to) {
     if (e->op != ExprOp::load) return {};
     std::vector<Expr> index;
     for (const Expr& position : index_of(e)) index.push_back(renumbered(position, to));
-    const Expr outside = has_outside(e) ? renumbered(e->operands.back(), to) : Expr{};
+    const Expr outside = has_out_of_range_value(e) ? renumbered(e->operands.back(), to) : Expr{};
     return Expr::load(to[static_cast<size_t>(e->id)], e.dtype(), index, outside);
   });
 }

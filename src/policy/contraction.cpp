@@ -12,7 +12,7 @@
 // In reading order:
 //   contraction_of       sorts the axes of a stage into outer, rows, columns and depth
 //   access_pattern       the strides of a load along these (matrix_load: one stride each)
-//   Preparation          rewrites the stages of a workload, one by one:
+//   ContractionRewriter          rewrites the stages of a workload, one by one:
 //     add_contraction      brings both sides into a form that product code can read
 //     add_reordered        permutes the output axes first, where they alternate
 //     laid_out, padded     the two kinds of copies that are inserted in front of a product
@@ -123,7 +123,7 @@ std::optional<Contraction> contraction_of(const Stage& stage) {
 
 std::optional<AccessPattern> access_pattern(const Workload& workload, const Stage& stage,
                                             const Contraction& contraction, const Expr& load) {
-  if (load->op != ExprOp::load || has_outside(load)) return std::nullopt;
+  if (load->op != ExprOp::load || has_out_of_range_value(load)) return std::nullopt;
   const Shape extents = stage.extents();
   const Shape& shape = workload.type_of(load->id).shape;
   const auto offset = affine_offset(index_of(load), shape, extents.size());
@@ -174,16 +174,16 @@ constexpr int64_t kDeepEnoughToReorder = 16;
 // A tile looks up where each piece of the depth begins. Two unrolled rounds pay for that.
 constexpr int64_t kShortestPiece = 8;
 
-class Preparation {
+class ContractionRewriter {
  public:
-  Preparation(const Workload& workload, const std::vector<bool>& may,
-              const std::vector<bool>& as_they_are)
+  ContractionRewriter(const Workload& workload, const std::vector<bool>& may,
+                      const std::vector<bool>& as_they_are)
       : from_(workload), may_(may), as_they_are_(as_they_are) {
     result_.workload = workload;
     result_.workload.stages.clear();
   }
 
-  Prepared prepare() {
+  RewrittenWorkload run() {
     for (current_ = 0; current_ < from_.stages.size(); ++current_) {
       const Stage& stage = from_.stages[current_];
       if (as_they_are_[current_]) {
@@ -216,7 +216,8 @@ class Preparation {
                 order.begin() + static_cast<int64_t>(last), order.end());
     for (Expr& element : stage.elements) {
       element = rewrite(element, [&](const Expr& e) -> Expr {
-        if (e->op != ExprOp::load || has_outside(e) || !is_constant(result_.workload, e)) return {};
+        if (e->op != ExprOp::load || has_out_of_range_value(e) || !is_constant(result_.workload, e))
+          return {};
         const auto strides = strides_of(stage, e);
         if (!strides || (*strides)[vector] == 0 || (*strides)[vector] == 1) return {};
         // In one side of a select a load may be valid for a part of the loop only. The copy would
@@ -451,7 +452,7 @@ class Preparation {
     const Shape extents = stage.extents();
     return rewrite(expr, [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load) return {};
-      if (has_outside(e) ? !e->operands.back().is_constant() : order.empty()) return {};
+      if (has_out_of_range_value(e) ? !e->operands.back().is_constant() : order.empty()) return {};
       const Shape& shape = shape_of(e);
       Shape axes;
       std::vector<Expr> from(shape.size());
@@ -467,7 +468,7 @@ class Preparation {
         index.push_back(e->operands[d] - low);
         axes.push_back(high - low + 1);
       }
-      return added(axes, Expr::load(e->id, e.dtype(), from, outside_of(e)), index);
+      return added(axes, Expr::load(e->id, e.dtype(), from, out_of_range_value(e)), index);
     });
   }
 
@@ -504,14 +505,14 @@ class Preparation {
   const std::vector<bool>& may_;
   const std::vector<bool>& as_they_are_;
   size_t current_ = 0;
-  Prepared result_;
+  RewrittenWorkload result_;
 };
 
 }  // namespace
 
-Prepared prepared(const Workload& workload, const std::vector<bool>& may,
-                  const std::vector<bool>& as_they_are) {
-  return Preparation(workload, may, as_they_are).prepare();
+RewrittenWorkload rewrite_contractions(const Workload& workload, const std::vector<bool>& may,
+                                       const std::vector<bool>& as_they_are) {
+  return ContractionRewriter(workload, may, as_they_are).run();
 }
 
 }  // namespace aoe

@@ -82,13 +82,13 @@ bool is_constant(const Workload& workload, const Expr& expr);
 // result whether it is to run as products of matrices, `origins` which stage it comes from,
 // `constant` whether it only lays out weights, and need run but once. `may` says which stages may
 // run as products, `as_they_are` which are left alone.
-struct Prepared {
+struct RewrittenWorkload {
   Workload workload;
   std::vector<bool> contracts;
   std::vector<size_t> origins;
   std::vector<bool> constant;
 };
-Prepared prepared(const Workload& workload, const std::vector<bool>& may,
-                  const std::vector<bool>& as_they_are);
+RewrittenWorkload rewrite_contractions(const Workload& workload, const std::vector<bool>& may,
+                                       const std::vector<bool>& as_they_are);
 
 }  // namespace aoe

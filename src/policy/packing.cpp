@@ -24,7 +24,7 @@ Loop packing_loop(const Workload& workload, const Stage& stage, const Contractio
     if (e->op != ExprOp::load) return {};
     buffers.push_back(buffer_over(workload, e->id));
     return Expr::load(static_cast<int64_t>(buffers.size()) - 1, e.dtype(), index_of(e),
-                      outside_of(e));
+                      out_of_range_value(e));
   });
   Expr offset = Expr::position(0);
   const auto along = [&](const std::vector<size_t>& of, int64_t step) {
@@ -40,8 +40,8 @@ Loop packing_loop(const Workload& workload, const Stage& stage, const Contractio
 // steps.
 std::optional<Nest> by_rows(const Workload& workload, const Stage& stage, const Contraction& c,
                             int64_t pitch) {
-  const bool leaves =
-      any_node(c.right, [](const Expr& e) { return e->op == ExprOp::load && has_outside(e); });
+  const bool leaves = any_node(
+      c.right, [](const Expr& e) { return e->op == ExprOp::load && has_out_of_range_value(e); });
   if (!leaves || c.columns.size() < 2) return std::nullopt;
   std::vector<size_t> order = joined(c.outer, std::vector{c.depth[0], c.columns[0]});
   order.insert(order.end(), c.depth.begin() + 1, c.depth.end());

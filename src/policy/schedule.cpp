@@ -68,7 +68,7 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
     may_contract.push_back(decided.product);
     transforms.push_back(decided.winograd != 0 && decided.product && can.winograd);
   }
-  Prepared ready = prepared(fewer, may_contract, transforms);
+  RewrittenWorkload ready = rewrite_contractions(fewer, may_contract, transforms);
   schedule.workload = std::move(ready.workload);
   std::vector<bool> alone = ready.contracts;
   std::vector<size_t> given_of;

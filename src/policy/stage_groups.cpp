@@ -28,7 +28,7 @@ bool can_inline(const Workload& workload, const Loaded& loaded, const Stage& sta
       if (workload.storage(static_cast<int>(load->id)) != value) return;
       // Through a view, beyond the edges, or at positions that are loaded themselves, and checked
       // against its shape.
-      in_memory = in_memory || load->id != value || has_outside(load) || is_lookup(load);
+      in_memory = in_memory || load->id != value || has_out_of_range_value(load) || is_lookup(load);
     });
     ++users;
     most_points = std::max(most_points, element_count(workload.stages[s].extents()));

@@ -128,7 +128,7 @@ class StripRewrite {
       const int64_t high = std::max(range.high(), read->high());
       range.low = std::min(range.low, read->low);
       range.count = high - range.low + 1;
-      if (!has_outside(load)) return;
+      if (!has_out_of_range_value(load)) return;
       const Expr& outside = load->operands.back();
       Expr& known = outside_[static_cast<int>(load->id)];
       known = known ? known : outside;
@@ -200,7 +200,7 @@ class StripRewrite {
         }
       }
       Expr outside;
-      if (has_outside(e)) {
+      if (has_out_of_range_value(e)) {
         outside = moved(e->operands.back(), axes, s, extents);
       } else if (maker == made_.end() && leaves_tensor(e->id, index, extents)) {
         outside = Expr::constant(e.dtype(), 0);

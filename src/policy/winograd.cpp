@@ -40,8 +40,9 @@
 // (winograd_image, winograd_results). The products are in program/build_winograd.cpp.
 //
 // Invariant: transformed tiles and products lie as [position][row of tiles][tile][channel], with
-// `image_step` or `product_step` elements from position to position. Nests index this memory as if
-// it held all rows of tiles. A call has one strip of them, and shifts the buffer's address back.
+// `image_position_stride` or `product_position_stride` elements from position to position. Nests
+// index this memory as if it held all rows of tiles. A call has one strip of them, and shifts the
+// buffer's address back.
 
 namespace aoe {
 namespace {
@@ -286,10 +287,10 @@ int64_t winograd_strip(const Winograd& w, int side, const ProductPolicy& policy,
 
 // 16 floats, a cache line, beyond the tiles: channels are often a power of two, and the (m+2)^2
 // stores of one tile would all fall into the same set of the first-level cache.
-int64_t WinogradMemory::image_step(const Winograd& w, int side) const {
+int64_t WinogradMemory::image_position_stride(const Winograd& w, int side) const {
   return rows * tiles_along(w.width, side) * w.channels + 16;
 }
-int64_t WinogradMemory::product_step(const Winograd& w, int side) const {
+int64_t WinogradMemory::product_position_stride(const Winograd& w, int side) const {
   return rows * tiles_along(w.width, side) * columns + 16;
 }
 
@@ -310,7 +311,7 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
   w.axes = extents.size();
   const size_t out = stage.axes.size();
   const Shape& shape = workload.type_of(c->left->id).shape;
-  const Expr outside = outside_of(c->left);
+  const Expr outside = out_of_range_value(c->left);
   if (outside && !(outside.is_constant() && outside->number == 0)) return std::nullopt;
   // Each dimension of the image has to be one of: the channels (last), the images of a batch, an
   // extent of 1, or a window "position + tap + constant" of three taps, first y, then x.
@@ -411,7 +412,7 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
   Nest nest;
   nest.outer = {w.images, rows};
   nest.buffers = {buffer_over(workload, w.image->id),
-                  scratch_buffer(tile.positions(), memory.image_step(w, tile.side),
+                  scratch_buffer(tile.positions(), memory.image_position_stride(w, tile.side),
                                  w.images * rows * columns * w.channels)};
   Loop loop;
   loop.extents = {w.images, rows, columns, w.channels};
@@ -434,7 +435,7 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
       ((Expr::axis(0) * rows + Expr::axis(1)) * columns + Expr::axis(2)) * w.channels +
       Expr::axis(3);
   for (int64_t p = 0; p < tile.positions(); ++p) {
-    loop.stores.push_back({1, place + p * memory.image_step(w, tile.side)});
+    loop.stores.push_back({1, place + p * memory.image_position_stride(w, tile.side)});
   }
   nest.loops = lower_parts(nest.buffers, loop, nest.outer.size());
   return vectorized(std::move(nest), device);
@@ -450,7 +451,7 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
   const int64_t high = whole ? m : w.height % m;
   Nest nest;
   nest.outer = {w.images, whole ? whole_rows : 1};
-  nest.buffers = {scratch_buffer(tile.positions(), memory.product_step(w, tile.side),
+  nest.buffers = {scratch_buffer(tile.positions(), memory.product_position_stride(w, tile.side),
                                  w.images * all_rows * all_columns * memory.columns)};
   std::map<int64_t, int> buffers;  // by value
   const auto buffer_of = [&](int64_t value) {
@@ -472,8 +473,8 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
         ((Expr::axis(0) * all_rows + row) * all_columns + column) * memory.columns + Expr::axis(4);
     std::vector<Expr> products;
     for (int64_t p = 0; p < tile.positions(); ++p) {
-      products.push_back(
-          Expr::linear_load(0, DType::f32, place + p * memory.product_step(w, tile.side)));
+      products.push_back(Expr::linear_load(
+          0, DType::f32, place + p * memory.product_position_stride(w, tile.side)));
     }
     const std::vector<Expr> sums =
         both_ways(products, static_cast<size_t>(tile.points),
@@ -489,8 +490,9 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
           if (e->op != ExprOp::load) return {};
           std::vector<Expr> index = index_of(e);
           for (Expr& position : index) position = rewrite(position, replace);
-          return Expr::load(buffer_of(e->id), e.dtype(), index,
-                            has_outside(e) ? rewrite(e->operands.back(), replace) : Expr{});
+          return Expr::load(
+              buffer_of(e->id), e.dtype(), index,
+              has_out_of_range_value(e) ? rewrite(e->operands.back(), replace) : Expr{});
         };
         loop.results.push_back(rewrite(with_axes(stage.results[0], to), replace));
         loop.stores.push_back({buffer_of(stage.outputs[0]), offset_of(to, stage.axes)});

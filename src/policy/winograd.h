@@ -57,8 +57,8 @@ struct WinogradMemory {
   int64_t rows;     // of tiles, at most
   int64_t columns;  // of filters that are worked on at once
   // Elements from one position in a tile to the next.
-  int64_t image_step(const Winograd& w, int side) const;
-  int64_t product_step(const Winograd& w, int side) const;
+  int64_t image_position_stride(const Winograd& w, int side) const;
+  int64_t product_position_stride(const Winograd& w, int side) const;
 };
 
 // Rows of tiles that are worked on at once: as the policy says, or else so many that what is

@@ -10,8 +10,7 @@
 //   parallel strip                     # of rows of tiles, in one image
 //     nest                             # transforms the image
 //     for block of filters
-//       for position in a tile
-//         product                      # tiles x channels by channels x filters
+//       batch of products             # for each position: tiles x channels by channels x filters
 //       nest, nest                     # results of tiles that are whole, and of those that are not
 
 namespace aoe {
@@ -27,8 +26,8 @@ For winograd_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
   const int64_t whole_rows = w.height / side;
   const int64_t most = winograd_strip(w, tile.side, policy, b.device);
   const WinogradMemory memory{most, wide};
-  const int64_t image_step = memory.image_step(w, tile.side);
-  const int64_t product_step = memory.product_step(w, tile.side);
+  const int64_t image_position_stride = memory.image_position_stride(w, tile.side);
+  const int64_t product_position_stride = memory.product_position_stride(w, tile.side);
   const int64_t each =
       std::min(most, ceil_div(w.images * per_image, std::max<int64_t>(1, b.program.threads)));
   const int64_t strips = ceil_div(per_image, each);
@@ -41,8 +40,8 @@ For winograd_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
       per_image % each == 0 ? Expr::integer(DType::i64, each) : min(per_image - first, each);
   const Expr start = image * per_image + first;  // rows of tiles count over all images
 
-  Access transformed = b.thread(DType::f32, tile.positions() * image_step);
-  Access products = b.thread(DType::f32, tile.positions() * product_step);
+  Access transformed = b.thread(DType::f32, tile.positions() * image_position_stride);
+  Access products = b.thread(DType::f32, tile.positions() * product_position_stride);
   transformed.offset = 0 - start * (columns * w.channels);
   loop.body.emplace_back(b.nest(winograd_image(b.workload, w, tile, memory, b.device), start,
                                 start + count, transformed));
@@ -59,27 +58,26 @@ For winograd_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
 
   For blocks = b.loop(w.filters / wide);
   const Expr block = blocks.index();
-  For positions = b.loop(tile.positions());
-  const Expr position = positions.index();
 
   ProductCall call = b.product(DType::f32, policy);
   call.rows = count * columns;
   call.columns = wide;
   call.depth = w.channels;
-  call.left = {transformed.buffer, position * image_step};
+  call.batch = {tile.positions(), image_position_stride, w.channels * wide,
+                product_position_stride};
+  call.left = {transformed.buffer, 0};
   call.left_row = w.channels;
   call.left_depth = 1;
   call.right = b.weights(DType::f32, std::move(weights));
-  call.right.offset = (block * tile.positions() + position) * (w.channels * wide);
+  call.right.offset = block * (tile.positions() * w.channels * wide);
   call.right_depth = wide;
-  call.out = {products.buffer, position * product_step};
+  call.out = {products.buffer, 0};
   call.out_row = wide;
   if (policy.prefetch) {
     call.prefetch = {call.right.buffer, call.right.offset.expr + w.channels * wide};
   }
   b.add_tiles(call, {each * columns, per_image % each * columns}, {wide});
-  positions.body.emplace_back(std::move(call));
-  blocks.body.emplace_back(std::move(positions));
+  blocks.body.emplace_back(std::move(call));
 
   const auto add_results = [&](bool whole, const Expr& from, const Expr& to) {
     products.offset = 0 - start * (columns * wide);

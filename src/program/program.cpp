@@ -110,6 +110,10 @@ class Printer {
                           fmt::format("tiles {}..{}", text(call.first_tile), text(call.last_tile))),
                     text(call.columns), text(call.depth), call.columns_first ? "columns" : "rows"));
     margin_ += "  ";
+    if (call.batch.count > 1) {
+      line(fmt::format("batch of {}, {} by {} -> {} apart", call.batch.count, call.batch.left,
+                       call.batch.right, call.batch.out));
+    }
     line(fmt::format("{}{} by {} -> {}{}{}", text(call.left),
                      if_so(call.tile.pieces, fmt::format("in pieces of {}", call.piece)),
                      text(call.right), text(call.out),

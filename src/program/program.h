@@ -91,6 +91,15 @@ struct ProductCall {
   Access out;
   int64_t out_row = 0;
 
+  // So many products of the same sizes, each so many elements behind the one before it. What does
+  // not depend on addresses is found once for all of them. A batch has neither operands nor kept
+  // sums, and does not stream.
+  struct Batch {
+    int64_t count = 1;
+    int64_t left = 0, right = 0, out = 0;
+  };
+  Batch batch;
+
   // Partial sums, where the depth comes in several calls or sums are kept beside the results.
   Access sums;
   int64_t sums_row = 0;

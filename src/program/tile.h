@@ -44,7 +44,7 @@ struct Tile {
 inline constexpr int kMostTileOperands = kMostProductOperands + 3;
 
 // What one tile works on.
-struct TilePlace {
+struct TilePointers {
   const void* left;
   const void* right;
   void* out;
@@ -56,8 +56,8 @@ struct TilePlace {
 // How tiles are called: several in a row, each as far from the one before it as the second is from
 // the first. Strides are in elements.
 struct TileCall {
-  TilePlace first;
-  TilePlace second;  // where there are several
+  TilePointers first;
+  TilePointers second;  // where there are several
   int64_t tiles;
   int64_t depth;
   const int64_t* pieces;  // where pieces of the left side begin
@@ -78,26 +78,40 @@ std::string to_string(const Tile& tile);
 
 // The rows of a line are shared out evenly over as few tiles as a policy's height allows, higher
 // ones first.
+//
+// The executor asks for every few tiles, which take less than a microsecond: what needs a division
+// is kept, and a product of one line, the usual case, is told from others by a comparison.
 struct RowTiles {
   int64_t line, per_line, count;
 
   RowTiles(int64_t rows, int64_t line, int64_t height)
-      : line(line), per_line(ceil_div(line, height)), count(rows / line * per_line) {}
+      : line(line),
+        per_line(ceil_div(line, height)),
+        count(rows == line ? per_line : rows / line * per_line),
+        lower_(line / per_line),
+        higher_tiles_(line - lower_ * per_line) {}
 
+  int64_t line_of(int64_t tile) const { return tile < per_line ? 0 : tile / per_line; }
   // Of the tile, in its line.
   int64_t first_in_line(int64_t tile) const {
-    const int64_t which = tile % per_line;
-    return which * (line / per_line) + std::min(which, line % per_line);
+    const int64_t which = in_line(tile);
+    return which * lower_ + std::min(which, higher_tiles_);
   }
-  int64_t first(int64_t tile) const { return tile / per_line * line + first_in_line(tile); }
+  int64_t first(int64_t tile) const { return line_of(tile) * line + first_in_line(tile); }
   int height(int64_t tile) const {
-    return static_cast<int>(line / per_line + (tile % per_line < line % per_line ? 1 : 0));
+    return static_cast<int>(lower_ + (in_line(tile) < higher_tiles_ ? 1 : 0));
   }
   // How many from this one on, in its line, are as high.
-  int64_t alike(int64_t tile) const {
-    const int64_t which = tile % per_line;
-    return (which < line % per_line ? line % per_line : per_line) - which;
+  int64_t run_of_equal_height(int64_t tile) const {
+    const int64_t which = in_line(tile);
+    return (which < higher_tiles_ ? higher_tiles_ : per_line) - which;
   }
+
+ private:
+  int64_t in_line(int64_t tile) const { return tile - line_of(tile) * per_line; }
+
+  int64_t lower_;         // rows of the lower tiles of a line
+  int64_t higher_tiles_;  // of a line: those with one row more
 };
 
 }  // namespace aoe

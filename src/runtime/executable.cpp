@@ -203,9 +203,9 @@ void Executable::parallel_memcpy(const std::byte* from, std::byte* to, int64_t b
   });
 }
 
-StepSeen Executable::seen(size_t step) const {
+StepInfo Executable::seen(size_t step) const {
   const PlanStep& planned = plan_.steps[step];
-  StepSeen seen{step, {}};
+  StepInfo seen{step, {}};
   for (const int node : planned.nodes) {
     seen.nodes.push_back(&graph_.nodes[static_cast<size_t>(node)]);
   }

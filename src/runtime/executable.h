@@ -82,7 +82,7 @@ class Executable {
 
   void check_outputs(std::span<const TensorView> outputs) const;
   void execute(Run& run) const;
-  StepSeen seen(size_t step) const;
+  StepInfo seen(size_t step) const;
   void run_step(size_t step, Run& run) const;
   void run_kernel(size_t index, const Task& task, Run& run) const;
   void copy_leftovers(const PlanStep& step, Run& run) const;

@@ -9,7 +9,7 @@
 namespace aoe {
 
 // A step of a run. What it points at is there while a watch is told of it.
-struct StepSeen {
+struct StepInfo {
   size_t index = 0;                    // among the steps of the run, from 0
   std::vector<const Node*> nodes;      // that it does as one
   const Workload* workload = nullptr;  // what it computes; nothing for what is no loop nest
@@ -22,7 +22,7 @@ class Watch {
  public:
   virtual ~Watch() = default;
   virtual void step_begins() = 0;
-  virtual void step_ended(const StepSeen& step) = 0;
+  virtual void step_ended(const StepInfo& step) = 0;
 };
 
 // Runs the kernels of a run in its place, on the memory that they would have had: other kernels

@@ -59,16 +59,16 @@ class FakeMachine : public Machine {
   }
 
   Opened open() override { return opened_; }
-  Done work(const Work& work) override {
-    Done done;
-    for (const Candidate& one : work.compile) {
+  Answer ask(const Request& request) override {
+    Answer done;
+    for (const Candidate& one : request.compile) {
       EXPECT_FALSE(to_string(parse_policy(one.choice, parse_workload(text_of(one))),
                              parse_workload(text_of(one)))
                        .empty());
       if (is_wrong(one)) done.compiled.push_back(Failure{Cause::wrong_result, "wrong"});
       else done.compiled.push_back(std::nullopt);
     }
-    for (const Assignment& assignment : work.measure.passes) {
+    for (const Assignment& assignment : request.measure.passes) {
       Pass pass;
       // Drift, and now and then something else that runs.
       std::normal_distribution<double> noise(0, 0.003);
@@ -78,34 +78,34 @@ class FakeMachine : public Machine {
         const CandidateId id = assignment.workloads[w];
         double ns = opened_.workloads[w].baseline_ns;
         if (id != CandidateId::baseline) {
-          const Candidate& one = work.measure.candidates[index_of(id)];
+          const Candidate& one = request.measure.candidates[index_of(id)];
           EXPECT_EQ(one.workload, static_cast<int>(w));
           EXPECT_FALSE(is_wrong(one)) << "timed though it is wrong";
           if (crashes(one)) {
             done.measured = {{}, {{id, {Cause::crash, "signal 11"}}}};
-            return finished(work, done);
+            return finished(request, done);
           }
-          ns *= work.measure.limits_ns.empty() ? factor(one) : factor_at_first_sight(one);
+          ns *= request.measure.limits_ns.empty() ? factor(one) : factor_at_first_sight(one);
         }
         pass.workload_ns.push_back(ns * common * std::exp(noise(random_)));
         pass.total_ns += pass.workload_ns.back();
       }
       done.measured.passes.push_back(pass);
     }
-    return finished(work, done);
+    return finished(request, done);
   }
   void record_decision(const std::string&, const std::string&) override {}
 
   double elapsed_s() const { return elapsed_s_; }
-  virtual double seconds(const Work&) const { return 0.5; }
+  virtual double seconds(const Request&) const { return 0.5; }
   const Opened& opened() const { return opened_; }
 
  private:
   const std::string& text_of(const Candidate& one) const {
     return opened_.workloads[static_cast<size_t>(one.workload)].text;
   }
-  Done finished(const Work& work, Done done) {
-    elapsed_s_ += seconds(work);
+  Answer finished(const Request& request, Answer done) {
+    elapsed_s_ += seconds(request);
     done.elapsed_s = elapsed_s_;
     return done;
   }

@@ -45,12 +45,12 @@ TEST(Job, FindsTheDecisionThatMatters) {
 class LateMachine : public FakeMachine {
  public:
   LateMachine() : FakeMachine({}) {
-    while (agreeing_blocks(blocks_left_) > blocks_left_) ++blocks_left_;
+    while (required_agreeing_blocks(blocks_left_) > blocks_left_) ++blocks_left_;
   }
-  Done work(const Work& work) override {
-    Done done = FakeMachine::work(work);
-    EXPECT_TRUE(blocks_left_ > 0 || work.measure.fresh) << "explained though time is out";
-    if (work.measure.fresh && blocks_left_ > 0) --blocks_left_;
+  Answer ask(const Request& request) override {
+    Answer done = FakeMachine::ask(request);
+    EXPECT_TRUE(blocks_left_ > 0 || request.measure.fresh) << "explained though time is out";
+    if (request.measure.fresh && blocks_left_ > 0) --blocks_left_;
     done.elapsed_s = blocks_left_ > 0 ? 10 : 85;
     return done;
   }

@@ -21,17 +21,17 @@ class OrderedMachine : public FakeMachine {
   double factor_at_first_sight(const Candidate& candidate) const override {
     return by(first_sight_, candidate);
   }
-  Done work(const Work& work) override {
-    for (const Candidate& one : work.compile) {
+  Answer ask(const Request& request) override {
+    for (const Candidate& one : request.compile) {
       const auto [at, added] = order_.try_emplace(one);
       if (added) at->second = compiled_[one.workload]++;
     }
     // What is compiled alone is no sample: a round's first ones, or a winner without a decision.
-    if (!work.compile.empty() && !work.measure.passes.empty()) last_sampled_s_ = elapsed_s();
-    if (work.measure.fresh) {
-      confirmed_.insert(work.measure.candidates.begin(), work.measure.candidates.end());
+    if (!request.compile.empty() && !request.measure.passes.empty()) last_sampled_s_ = elapsed_s();
+    if (request.measure.fresh) {
+      confirmed_.insert(request.measure.candidates.begin(), request.measure.candidates.end());
     }
-    return FakeMachine::work(work);
+    return FakeMachine::ask(request);
   }
 
   size_t compiled(int workload) const { return compiled_.at(workload); }
@@ -133,10 +133,10 @@ TEST(JobRounds, WhatWasRejectedIsNotConfirmedAgain) {
   class NoisyMachine : public OrderedMachine {
    public:
     NoisyMachine() : OrderedMachine(always(0.9)) {}
-    Done work(const Work& work) override {
-      fresh_ = work.measure.fresh;
-      for (const Candidate& one : work.measure.candidates) blocks[one.choice] += fresh_ ? 1 : 0;
-      return OrderedMachine::work(work);
+    Answer ask(const Request& request) override {
+      fresh_ = request.measure.fresh;
+      for (const Candidate& one : request.measure.candidates) blocks[one.choice] += fresh_ ? 1 : 0;
+      return OrderedMachine::ask(request);
     }
     double factor(const Candidate& candidate) const override {
       return fresh_ ? 1 : OrderedMachine::factor(candidate);
@@ -185,10 +185,12 @@ TEST(JobRounds, ProofsThatTakeLongWaitForTheLastRound) {
   class SlowMachine : public OrderedMachine {
    public:
     SlowMachine() : OrderedMachine(always(0.8)) {}
-    double seconds(const Work& work) const override { return work.measure.fresh ? 5 : 0.5; }
-    Done work(const Work& work) override {
-      if (work.measure.fresh) fresh_s.push_back(elapsed_s());
-      return OrderedMachine::work(work);
+    double seconds(const Request& request) const override {
+      return request.measure.fresh ? 5 : 0.5;
+    }
+    Answer ask(const Request& request) override {
+      if (request.measure.fresh) fresh_s.push_back(elapsed_s());
+      return OrderedMachine::ask(request);
     }
     std::vector<double> fresh_s;  // when each block began
   };
@@ -208,10 +210,10 @@ TEST(JobRounds, AProofThatIsNotClearIsGoneOnWithInTheNextRound) {
   class DividedMachine : public OrderedMachine {
    public:
     DividedMachine() : OrderedMachine(always(0.8)) {}
-    Done work(const Work& work) override {
-      if (work.measure.fresh) ++blocks;
-      speaks_against_ = work.measure.fresh && blocks % 5 == 0;
-      return OrderedMachine::work(work);
+    Answer ask(const Request& request) override {
+      if (request.measure.fresh) ++blocks;
+      speaks_against_ = request.measure.fresh && blocks % 5 == 0;
+      return OrderedMachine::ask(request);
     }
     double factor(const Candidate& candidate) const override {
       return speaks_against_ ? 1.2 : OrderedMachine::factor(candidate);

@@ -98,6 +98,13 @@ TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
               }).empty());
 }
 
+TEST(Claims, AreSlowerOnlyBeyondTheMargin) {
+  Claim claim{.now = {0.97, 0.96, 0.98}, .margin = 0.01};
+  EXPECT_TRUE(claim.is_slower());
+  claim.margin = 0.03;
+  EXPECT_FALSE(claim.is_slower());
+}
+
 TEST(Job, TunesTheKindsOfOperatorsThatAreAskedFor) {
   for (const bool cube : {true, false}) {
     FakeMachine machine({});
@@ -114,9 +121,9 @@ TEST(Job, TunesTheKindsOfOperatorsThatAreAskedFor) {
 class NotingMachine : public FakeMachine {
  public:
   NotingMachine() : FakeMachine({}) {}
-  Done work(const Work& work) override {
-    for (const Candidate& one : work.compile) compiled.push_back(one);
-    return FakeMachine::work(work);
+  Answer ask(const Request& request) override {
+    for (const Candidate& one : request.compile) compiled.push_back(one);
+    return FakeMachine::ask(request);
   }
   std::vector<Candidate> compiled;
 };
@@ -162,9 +169,9 @@ TEST(TransferSeeds, AreOfTheSameOperatorAndTheNearestFirst) {
 class StoppingMachine : public FakeMachine {
  public:
   explicit StoppingMachine(int works) : FakeMachine({}), left_(works) {}
-  Done work(const Work& work) override {
+  Answer ask(const Request& request) override {
     if (left_-- == 0) throw std::runtime_error("killed");
-    return FakeMachine::work(work);
+    return FakeMachine::ask(request);
   }
 
  private:
@@ -226,16 +233,16 @@ TEST(Job, LooksAtCandidatesAsOftenAsItIsTold) {
   class CountingMachine : public FakeMachine {
    public:
     CountingMachine() : FakeMachine({}) {}
-    Done work(const Work& work) override {
-      const bool first_look = !work.compile.empty() && !work.measure.passes.empty();
+    Answer ask(const Request& request) override {
+      const bool first_look = !request.compile.empty() && !request.measure.passes.empty();
       std::map<CandidateId, size_t> runs;
-      for (const Assignment& assignment : work.measure.passes) {
+      for (const Assignment& assignment : request.measure.passes) {
         for (const CandidateId id : assignment.workloads) ++runs[id];
       }
       for (const auto& [id, count] : runs) {
         if (first_look && id != CandidateId::baseline) counts.insert(count);
       }
-      return FakeMachine::work(work);
+      return FakeMachine::ask(request);
     }
     std::set<size_t> counts;  // of the runs of each candidate
   };

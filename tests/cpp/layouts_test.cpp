@@ -44,22 +44,22 @@ class FakeLayouts : public Machine {
     return opened;
   }
 
-  Done work(const Work& work) override {
+  Answer ask(const Request& request) override {
     if (++requests_ > truth_.lost_after) throw std::runtime_error("killed");
-    EXPECT_TRUE(work.compile.empty());
-    Done done;
-    for (const std::string& text : work.alone) {
+    EXPECT_TRUE(request.compile.empty());
+    Answer done;
+    for (const std::string& text : request.alone) {
       auto& rounds = done.alone_ns.emplace_back();
       if (is_blocked(text) && !truth_.times_blocked) continue;
       for (int round = 0; round < 5; ++round) rounds.push_back(task_ns(text) * noise());
     }
-    EXPECT_TRUE(work.measure.passes.empty() || work.measure.fresh);
-    for (const auto& [workloads, plan] : work.measure.passes) {
+    EXPECT_TRUE(request.measure.passes.empty() || request.measure.fresh);
+    for (const auto& [workloads, plan] : request.measure.passes) {
       EXPECT_EQ(workloads, std::vector<CandidateId>(1));
       const double ns =
           plan == CandidateId::baseline
               ? plan_ns("")
-              : plan_ns(plan_choice(work.measure.candidates.at(index_of(plan))).times);
+              : plan_ns(plan_choice(request.measure.candidates.at(index_of(plan))).times);
       done.measured.passes.push_back({ns * noise(), {}});
     }
     elapsed_s_ += truth_.seconds;

@@ -18,12 +18,12 @@ TEST(Proof, SoManyBlocksMustAgree) {
   };
   for (const auto& [n, agreeing] :
        {Case{1, 4}, {9, 10}, {10, 10}, {12, 12}, {13, 12}, {17, 15}, {20, 17}, {24, 20}}) {
-    const size_t found = agreeing_blocks(n);
+    const size_t found = required_agreeing_blocks(n);
     if (agreeing > n) EXPECT_GT(found, n) << n;
     else EXPECT_EQ(found, agreeing) << n;
   }
-  EXPECT_EQ(agreeing_blocks(kFewestBlocks), kFewestBlocks);
-  EXPECT_GT(agreeing_blocks(kFewestBlocks - 1), kFewestBlocks - 1);
+  EXPECT_EQ(required_agreeing_blocks(kFewestBlocks), kFewestBlocks);
+  EXPECT_GT(required_agreeing_blocks(kFewestBlocks - 1), kFewestBlocks - 1);
 }
 
 TEST(Proof, DecidesWhenItCan) {
@@ -142,7 +142,8 @@ TEST(Proof, KeepsItsErrorOverAllLooks) {
         next[heads] += chance[heads] / 2;
         next[heads + 1] += chance[heads] / 2;
       }
-      for (size_t heads = std::min(agreeing_blocks(n, error), n + 1); heads <= n; ++heads) {
+      for (size_t heads = std::min(required_agreeing_blocks(n, error), n + 1); heads <= n;
+           ++heads) {
         proven += next[heads];
         next[heads] = 0;
       }

@@ -29,7 +29,7 @@ TEST(Screen, LooksAsLongAsItMust) {
       {{INFINITY}, 100, Screened::fault},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(screened(c.runs_ns, c.best_ns, 10), c.expected) << &c - cases;
+    EXPECT_EQ(screen_runs(c.runs_ns, c.best_ns, 10), c.expected) << &c - cases;
   }
 }
 

@@ -24,7 +24,7 @@ std::vector<Round> rounds(double budget_s, double opened_s, double checks_s, dou
     const double searched = now;
     const bool last = !timetable.search_goes_on(now);
     now = std::min(now + checks_s, timetable.checks_end_s(now, last));
-    timetable.checked(searched, now, checks_s);
+    timetable.record_checks(searched, now, checks_s);
     all.push_back({began, searched, now});
   }
   return all;

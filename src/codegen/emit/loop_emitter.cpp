@@ -348,7 +348,7 @@ class LoopEmitter {
 
   // Whether padding leaves sums as they are, but for infinite weights (docs/numerics.md).
   bool adds_nothing_outside(const Expr& line) const {
-    if (!has_outside(line) || !line->operands.back().is_constant()) return false;
+    if (!has_out_of_range_value(line) || !line->operands.back().is_constant()) return false;
     const Expr& element = loop_.elements[0];
     const double outside = line->operands.back()->number;
     if (&*element == &*line) return outside == loop_.reducer->identity[0]->number;

@@ -33,7 +33,7 @@ void emit(llvm::Module& module, const Nest& nest, const Device& device) {
   std::vector<llvm::Value*> bases;
   for (size_t i = 0; i < nest.buffers.size(); ++i) {
     if (nest.buffers[i].row) {
-      bases.push_back(function.element(function.parameter(2), nest.row_offset(i), 1));
+      bases.push_back(function.element(function.parameter(2), nest.row_buffer_offset(i), 1));
     } else {
       const auto slot = static_cast<int64_t>(i * sizeof(void*));
       bases.push_back(ir.CreateLoad(pointer, function.element(function.parameter(0), slot, 1)));

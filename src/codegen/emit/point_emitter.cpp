@@ -188,7 +188,7 @@ llvm::Value* PointEmitter::emit(const Expr& expr, Point& point, llvm::Value* gua
     default: break;
   }
   const auto may_fail = [](const Expr& e) {
-    return e->op == ExprOp::load && !e->linear && !has_outside(e);
+    return e->op == ExprOp::load && !e->linear && !has_out_of_range_value(e);
   };
   std::vector<llvm::Value*> operands;
   for (const Expr& operand : expr->operands) {
@@ -235,7 +235,7 @@ PointEmitter::Access PointEmitter::access_of(const Expr& load, size_t dims, Poin
     if (part) add(*result.at, *part, strides[d]);
     else result.at.reset();
   }
-  if (has_outside(load)) result.outside = value(load->operands.back(), point, guard);
+  if (has_out_of_range_value(load)) result.outside = value(load->operands.back(), point, guard);
   if (inside != nullptr && result.outside == nullptr) check(inside, guard, point);
   if (!load->linear) result.mask = both(inside, guard);
   return result;
@@ -374,7 +374,7 @@ bool PointEmitter::are_interleaved(const std::vector<Expr>& loads) {
       return false;
     }
     // Loads that fail out of range would each have to be checked.
-    if (!load->linear && !has_outside(load)) return false;
+    if (!load->linear && !has_out_of_range_value(load)) return false;
     for (size_t d = 0; d < load->operands.size(); ++d) {
       if (d > last) {
         if (&*load->operands[d] != &*first->operands[d]) return false;

@@ -14,7 +14,8 @@ namespace aoe {
 // Elements at known places of a line, some of which may lie outside it: what lies a step apart is
 // brought together once, then moved into place.
 std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Point& point) {
-  if (load->linear || load->rank < 2 || !has_outside(load) || point.lanes == 1) return std::nullopt;
+  if (load->linear || load->rank < 2 || !has_out_of_range_value(load) || point.lanes == 1)
+    return std::nullopt;
   if (!load->operands.back().is_constant()) return std::nullopt;
   const auto last = static_cast<size_t>(load->rank) - 1;
   const auto at = linear(load->operands[last], point);
@@ -122,7 +123,8 @@ llvm::Value* PointEmitter::zeros(size_t id, int64_t count) {
 // so it is found out once for a line.
 llvm::Value* PointEmitter::from_line_outside(const Expr& load, const Access& access, Point& point) {
   if (!access.at || access.at->lane_stride != 1 || access.mask == nullptr || point.lanes == 1 ||
-      lanes_of(access.mask) > 1 || !has_outside(load) || !load->operands.back().is_constant()) {
+      lanes_of(access.mask) > 1 || !has_out_of_range_value(load) ||
+      !load->operands.back().is_constant()) {
     return nullptr;
   }
   const auto axis = static_cast<size_t>(loop_->policy.vector_axis);

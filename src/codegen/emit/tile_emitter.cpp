@@ -68,14 +68,14 @@ class TileEmitter {
 
  private:
   void emit_one() {
-    left_ = pointer(offsetof(TilePlace, left));
-    right_ = pointer(offsetof(TilePlace, right));
+    left_ = pointer(offsetof(TilePointers, left));
+    right_ = pointer(offsetof(TilePointers, right));
     depth_ = number(offsetof(TileCall, depth));
     right_depth_ = number(offsetof(TileCall, right_depth));
     left_row_ = number(offsetof(TileCall, left_row));
     left_depth_ = number(offsetof(TileCall, left_depth));
     if (tile_.prefetch || tile_.fetch_lines) {
-      prefetch_ = pointer(offsetof(TilePlace, prefetch));
+      prefetch_ = pointer(offsetof(TilePointers, prefetch));
       prefetch_step_ = number(offsetof(TileCall, prefetch_step));
     }
     std::vector<llvm::Value*> sums = initial_sums();
@@ -210,7 +210,7 @@ class TileEmitter {
     }
   }
   void for_each_sum(const Visit& visit) {
-    llvm::Value* base = pointer(offsetof(TilePlace, sums));
+    llvm::Value* base = pointer(offsetof(TilePointers, sums));
     for_each_vector(base, number(offsetof(TileCall, sums_row)), bytes_, visit);
   }
 
@@ -279,7 +279,7 @@ class TileEmitter {
   }
 
   void store_results(std::vector<llvm::Value*>& sums) {
-    llvm::Value* out = pointer(offsetof(TilePlace, out));
+    llvm::Value* out = pointer(offsetof(TilePointers, out));
     llvm::Value* out_row = number(offsetof(TileCall, out_row));
     const int64_t bytes = info(tile_.out_dtype).bytes;
     for_each_vector(out, out_row, bytes, [&](int row, int vector, llvm::Value* row_start) {
@@ -313,7 +313,7 @@ class TileEmitter {
   llvm::Value* operand(size_t which, int row, int vector) {
     const Tile::Operand& operand = tile_.operands[which];
     const int64_t bytes = info(operand.dtype).bytes;
-    llvm::Value* base = pointer(offsetof(TilePlace, operands) + which * sizeof(void*));
+    llvm::Value* base = pointer(offsetof(TilePointers, operands) + which * sizeof(void*));
     llvm::Value* step = number(offsetof(TileCall, operand_row) + which * sizeof(int64_t));
     llvm::Value* at = row_of(base, step, row, bytes);
     if (!operand.by_column) return read(operand.dtype, at, 1);

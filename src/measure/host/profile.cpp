@@ -21,7 +21,7 @@ class StepTimes : public Watch {
 
   void step_begins() override { begin_ns_ = clock_(); }
 
-  void step_ended(const StepSeen& step) override {
+  void step_ended(const StepInfo& step) override {
     const double ns = clock_() - begin_ns_;
     if (step.index >= steps_.size()) steps_.resize(step.index + 1);
     auto& [row, times] = steps_[step.index];
@@ -43,7 +43,7 @@ class StepTimes : public Watch {
   }
 
  private:
-  static Profile::Step described(const StepSeen& step) {
+  static Profile::Step described(const StepInfo& step) {
     Profile::Step row;
     for (const Node* node : step.nodes) row.nodes.push_back(name_of(*node));
     row.kind = step.compiled ? "kernel" : step.workload != nullptr ? "reference" : "host";
@@ -87,7 +87,7 @@ double operations_in(const WatchedRun& run) {
   class Counter : public Watch {
    public:
     void step_begins() override {}
-    void step_ended(const StepSeen& step) override {
+    void step_ended(const StepInfo& step) override {
       if (step.workload != nullptr) total += operations_of(*step.workload);
     }
     double total = 0;

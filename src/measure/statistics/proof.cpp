@@ -9,8 +9,8 @@
 #include "base/median.h"
 
 // The e-value after n blocks of which a agree is (2q)^a (2 (1 - q))^(n - a). It depends on a alone,
-// so testing all v at once comes to order statistics: agreeing_blocks gives the smallest a that
-// reaches the threshold, and element n - a of the sorted speed-ups is then the lower bound:
+// so testing all v at once comes to order statistics: required_agreeing_blocks gives the smallest a
+// that reaches the threshold, and element n - a of the sorted speed-ups is then the lower bound:
 //
 //   s(0) <= ... <= s(n-a) <= ... <= s(n-1)        any v below s(n-a) has a blocks above it,
 //                  low                            and is excluded
@@ -27,7 +27,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-size_t agreeing_blocks(size_t n, double error) {
+size_t required_agreeing_blocks(size_t n, double error) {
   const double win = std::log(2 * kAgreeing);
   const double loss = std::log(2 * (1 - kAgreeing));
   const double needed = (-std::log(error) - static_cast<double>(n) * loss) / (win - loss);
@@ -53,7 +53,7 @@ Proof proof_of(std::span<const double> speed_ups, const ProofOptions& options) {
     if (speed_up > bar) ++above;
     // Confidence sequences may be intersected over time: what was excluded once stays excluded.
     const size_t n = sorted.size();
-    const size_t agreeing = agreeing_blocks(n);
+    const size_t agreeing = required_agreeing_blocks(n);
     if (agreeing > n) continue;
     proof.speed_up.low = std::max(proof.speed_up.low, sorted[n - agreeing]);
     proof.speed_up.high = std::min(proof.speed_up.high, sorted[agreeing - 1]);
@@ -65,7 +65,7 @@ Proof proof_of(std::span<const double> speed_ups, const ProofOptions& options) {
   if (proof.speed_up.low > bar) proof.decision = ProofDecision::accepted;
   // Futility: even if all blocks that are left agree, the last look would not accept. The number
   // that may disagree grows with n, so no look in between could accept either.
-  else if (above + left < agreeing_blocks(options.most_blocks))
+  else if (above + left < required_agreeing_blocks(options.most_blocks))
     proof.decision = ProofDecision::rejected;
   return proof;
 }

@@ -60,6 +60,6 @@ inline constexpr size_t kFewestBlocks = 10;
 
 // How many of n blocks must agree for the e-value to reach 1 / error, the error of one side: more
 // than n if even all of them are too few.
-size_t agreeing_blocks(size_t n, double error = (1 - kConfidence) / 2);
+size_t required_agreeing_blocks(size_t n, double error = (1 - kConfidence) / 2);
 
 }  // namespace aoe

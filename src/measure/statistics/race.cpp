@@ -59,7 +59,7 @@ Race race_of(Rounds rounds_ns, const RaceOptions& options) {
   std::erase_if(race.remaining, [&](size_t p) {
     if (p == 0 || p == leader) return false;
     const Losses found = losses(rounds_ns, p, leader, options.far_behind);
-    return found.lost >= agreeing_blocks(found.rounds, error) ||
+    return found.lost >= required_agreeing_blocks(found.rounds, error) ||
            (found.rounds >= options.far_rounds && found.lost_by_far == found.rounds);
   });
   race.over = race.remaining.size() <= 2 || rounds_ns.size() >= options.most_rounds;

@@ -5,8 +5,8 @@
 
 namespace aoe {
 
-Screened screened(std::span<const double> runs_ns, double baseline_ns, double least_ns,
-                  const ScreenOptions& options) {
+Screened screen_runs(std::span<const double> runs_ns, double baseline_ns, double least_ns,
+                     const ScreenOptions& options) {
   if (runs_ns.empty()) return Screened::go_on;
   const double shortest = *std::min_element(runs_ns.begin(), runs_ns.end());
   // A clock that was set, or work that was not done, shows in any run.

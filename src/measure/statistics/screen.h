@@ -27,8 +27,8 @@ enum class Screened : uint8_t {
 
 // Of the runs so far. `baseline_ns` is the baseline's shortest time, `least_ns` what no run can
 // take less than.
-Screened screened(std::span<const double> runs_ns, double baseline_ns, double least_ns,
-                  const ScreenOptions& options = {});
+Screened screen_runs(std::span<const double> runs_ns, double baseline_ns, double least_ns,
+                     const ScreenOptions& options = {});
 
 // What no run of a workload with so many operations can take less than, whichever algorithm its
 // policy chooses, on cores with these rates. Bytes give no such bound, since caches hold them.

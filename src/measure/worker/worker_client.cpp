@@ -239,7 +239,7 @@ class Worker::Client {
                        {"limit_ns", limit_ns}},
                       {order.begin(), order.end()});
     if (const Loss* loss = std::get_if<Loss>(&answer)) return {{}, {forgotten(*loss)}};
-    AloneResult result = alone_of(std::get<Json>(answer));
+    AloneResult result = alone_result_of(std::get<Json>(answer));
     for (const FailedCandidate& failed : result.failed) known_.erase(failed.candidate);
     return result;
   }

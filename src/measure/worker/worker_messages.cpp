@@ -135,7 +135,7 @@ Json to_json(const AloneResult& result) {
   return {{"ns", numbers(result.ns)}, {"failed", to_json(result.failed)}};
 }
 
-AloneResult alone_of(const Json& json) {
+AloneResult alone_result_of(const Json& json) {
   return {numbers_of(json.at("ns")), failed_of(json.at("failed"))};
 }
 

@@ -28,7 +28,7 @@ Json to_json(const PassesResult& result);
 PassesResult passes_of(const Json& json);
 
 Json to_json(const AloneResult& result);
-AloneResult alone_of(const Json& json);
+AloneResult alone_result_of(const Json& json);
 
 // Lines on a socket.
 class Lines {

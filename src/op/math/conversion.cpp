@@ -23,7 +23,7 @@ const FloatFormat* format_of(DType dtype) {
   });
 }
 
-Expr to_power_of_two(const Expr& x, const CastRules& rules) {
+Expr to_power_of_two(const Expr& x, const Float8CastRules& rules) {
   const DType type = DType::f8e8m0;
   // The lowest power is a denormal of float32, which generated code takes for zero.
   Expr wide = cast(DType::f64, x);
@@ -34,11 +34,11 @@ Expr to_power_of_two(const Expr& x, const CastRules& rules) {
   // The nearest one, then one further where it lies on the wrong side.
   const Expr nearest = cast(wide.dtype(), cast(type, wide));
   switch (rules.power_of_two) {
-    case CastRules::PowerOfTwo::up:
+    case Float8CastRules::PowerOfTwo::up:
       return cast(type, select(lt(nearest, wide), nearest * 2, nearest));
-    case CastRules::PowerOfTwo::down:
+    case Float8CastRules::PowerOfTwo::down:
       return cast(type, select(lt(wide, nearest), nearest * 0.5, nearest));
-    case CastRules::PowerOfTwo::nearest: break;
+    case Float8CastRules::PowerOfTwo::nearest: break;
   }
   return cast(type, nearest);
 }
@@ -121,7 +121,7 @@ void cast_to(OpContext& op, DType to) {
   const DType from = op.dtype(0);
   if (from == to) return identity(op);
   if (from != DType::string && to != DType::string) {
-    const CastRules rules = cast_rules(op);
+    const Float8CastRules rules = cast_rules(op);
     return op.out(op.map(op.in(0), [&](const Expr& x) { return converted(x, to, rules); }));
   }
   op.host({TensorType{to, op.shape(0)}}, [to](const HostCall& call) {
@@ -164,8 +164,8 @@ void bit_cast(OpContext& op) {
 
 }  // namespace
 
-CastRules cast_rules(const OpContext& op) {
-  using PowerOfTwo = CastRules::PowerOfTwo;
+Float8CastRules cast_rules(const OpContext& op) {
+  using PowerOfTwo = Float8CastRules::PowerOfTwo;
   const std::string mode = op.text("round_mode", "up");
   require(mode == "up" || mode == "down" || mode == "nearest",
           "attribute 'round_mode' is '{}', not up, down or nearest", mode);
@@ -175,7 +175,7 @@ CastRules cast_rules(const OpContext& op) {
                                            : PowerOfTwo::nearest};
 }
 
-Expr converted(const Expr& x, DType to, const CastRules& rules) {
+Expr converted(const Expr& x, DType to, const Float8CastRules& rules) {
   if (to == DType::f8e8m0) return to_power_of_two(x, rules);
   const FloatFormat* format = format_of(to);
   if (format == nullptr || format->bits > 8 || !rules.saturate) return cast(to, x);

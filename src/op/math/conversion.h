@@ -5,7 +5,7 @@
 namespace aoe {
 
 // What Cast and the quantizing operators do with values that a small float cannot hold.
-struct CastRules {
+struct Float8CastRules {
   enum class PowerOfTwo : uint8_t { up, down, nearest };
 
   bool saturate = true;                      // to the largest value of the 8-bit floats
@@ -13,8 +13,8 @@ struct CastRules {
 };
 
 // From the attributes `saturate` and `round_mode`.
-CastRules cast_rules(const OpContext& op);
+Float8CastRules cast_rules(const OpContext& op);
 
-Expr converted(const Expr& x, DType to, const CastRules& rules);
+Expr converted(const Expr& x, DType to, const Float8CastRules& rules);
 
 }  // namespace aoe

@@ -102,7 +102,7 @@ void quantize_linear(OpContext& op) {
   require(small && to != DType::f8e8m0, "{} is no type to quantize to", name(to));
   const DType precision = division_type(op, scale.dtype);
   const DType wide = wide_type(precision);
-  const CastRules rules = cast_rules(op);
+  const Float8CastRules rules = cast_rules(op);
   op.out(op.compute(x.shape, [&](const Axes& point) {
     const Expr quotient = cast(wide, x(point)) / cast(wide, granularity.at(scale, point));
     const Expr y = cast(wide, cast(precision, quotient));

@@ -11,7 +11,7 @@
 namespace aoe {
 namespace {
 
-// ParticipantTimes pairs of elements by the angle of their token's position.
+// Turns pairs of elements by the angle of their token's position.
 void rotary_embedding(OpContext& op) {
   const Operand input = op.in(0);
   const Operand cosines = op.in(1);

@@ -106,15 +106,15 @@ std::vector<Ablated> chosen(const std::vector<Winner>& winners, const Opened& op
 }
 
 // Drops what cannot be compiled, or computes something else.
-void check(std::vector<Ablated>& all, const std::function<Done(const Work&)>& ask) {
-  Work work;
+void check(std::vector<Ablated>& all, const std::function<Answer(const Request&)>& ask) {
+  Request work;
   for (const Ablated& one : all) {
     for (const auto& without : one.without) {
       work.compile.push_back({one.winner.workload, without.policy});
     }
   }
   if (work.compile.empty()) return;
-  const Done done = ask(work);
+  const Answer done = ask(work);
   auto failure = done.compiled.begin();
   for (Ablated& one : all) {
     std::vector<Ablated::Without> sound;
@@ -190,7 +190,7 @@ AblationPasses::AblationPasses(std::vector<Ablated> all, const Opened& opened, R
   }
   const double run_s = static_cast<double>(longest) * pass_ns(opened) / 1e9;
   runs_ = std::clamp(static_cast<size_t>(kShortSeconds / run_s), kFewestRuns, kMostRuns);
-  wanted_.passes = interleaved(std::move(turns), runs_, random);
+  wanted_.passes = interleave_passes(std::move(turns), runs_, random);
   for (const OpenWorkload& one : opened.workloads) {
     wanted_.limits_ns.push_back(ScreenOptions{}.hopeless * one.baseline_ns);
   }
@@ -241,7 +241,8 @@ std::vector<std::vector<DecisionLoss>> AblationPasses::losses(const PassesResult
 
 std::vector<Explanation> explained(const std::vector<Winner>& winners, const Opened& opened,
                                    const AblationCost& cost,
-                                   const std::function<Done(const Work&)>& ask, Random& random) {
+                                   const std::function<Answer(const Request&)>& ask,
+                                   Random& random) {
   std::vector<Explanation> explanations;
   for (const Winner& one : winners) {
     const Workload& workload = one.memory->space().workload();

@@ -52,7 +52,7 @@ class AblationPasses {
  public:
   AblationPasses(std::vector<Ablated> all, const Opened& opened, Random& random);
 
-  const PassesWanted& wanted() const { return wanted_; }
+  const PassesRequest& wanted() const { return wanted_; }
 
   // For each winner its decisions that matter most, the largest loss first.
   std::vector<std::vector<DecisionLoss>> losses(const PassesResult& measured) const;
@@ -64,7 +64,7 @@ class AblationPasses {
   std::vector<Ablated> all_;
   double least_loss_;  // that is told: what is below may as well be the machine's noise
   size_t runs_ = 0;
-  PassesWanted wanted_;  // candidates: each winner, and behind it what it is without a decision
+  PassesRequest wanted_;  // candidates: each winner, and behind it what it is without a decision
 };
 
 // A winner as a job knows it.
@@ -78,6 +78,7 @@ struct Winner {
 // no time for any: only what bounds the workload is said then. A function of what it is answered.
 std::vector<Explanation> explained(const std::vector<Winner>& winners, const Opened& opened,
                                    const AblationCost& cost,
-                                   const std::function<Done(const Work&)>& ask, Random& random);
+                                   const std::function<Answer(const Request&)>& ask,
+                                   Random& random);
 
 }  // namespace aoe

@@ -23,15 +23,16 @@ std::vector<Claim> measured_claims(Machine& machine, const Opened& opened,
                                    const std::vector<Found>& entries, const Device& device,
                                    const std::function<void(double)>& told) {
   std::vector<Claim> claims;
-  Work check;
+  Request check;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].entry) continue;
     const int workload = static_cast<int>(i);
-    claims.push_back({.workload = workload, .claimed = entries[i].entry->gain});
+    claims.push_back(
+        {.workload = workload, .claimed = entries[i].entry->gain, .margin = opened.margin});
     check.compile.push_back({workload, default_policy_of(opened.workloads[i].text, device)});
   }
   if (claims.empty()) return claims;
-  const Done checked = machine.work(check);
+  const Answer checked = machine.ask(check);
   std::vector<Candidate> defaults;
   std::vector<std::vector<size_t>> groups;
   std::vector<size_t> claim_of;
@@ -46,7 +47,7 @@ std::vector<Claim> measured_claims(Machine& machine, const Opened& opened,
   Proofs proofs(opened.workloads.size(), defaults, groups, false, block_pairs(opened),
                 {.most_blocks = kBlocks, .to_the_end = true}, random);
   while (!proofs.over()) {
-    proofs.add(machine.work({{}, proofs.next()}).measured);
+    proofs.add(machine.ask({{}, proofs.next()}).measured);
     told(proofs.share());
   }
   for (size_t i = 0; i < claim_of.size(); ++i) {

@@ -17,12 +17,13 @@ struct Claim {
   int workload = 0;
   Gain claimed;
   Interval now;
+  double margin = 0;  // of a proof on this host, as for gains: a smaller loss counts as none
   std::optional<Failure> failure;  // of the default policy: nothing was measured
 
   bool is_covered() const {
     return !failure && claimed.speedup_low <= now.median && now.median <= claimed.speedup_high;
   }
-  bool is_slower() const { return !failure && now.high < 1; }
+  bool is_slower() const { return !failure && now.high * (1 + margin) < 1; }
 };
 
 // `machine` has opened the model as it runs with the bank, whose entries for its workloads are

@@ -125,13 +125,13 @@ void Job::begin() {
 // nothing to compare candidates with.
 void Job::begin_with(size_t count) {
   count = std::min(count, waiting_.size());
-  Work work;
+  Request work;
   for (size_t i = 0; i < count; ++i) {
     const int number = waiting_[i].workload;
     work.compile.push_back({number, job_.workload(number).policy});
   }
   if (count == 0) return;
-  const Done done = job_.ask(work);
+  const Answer done = job_.ask(work);
   for (size_t i = 0; i < count; ++i) {
     TunedWorkload& one = waiting_[i];
     if (const auto& failure = done.compiled[i]) {
@@ -160,7 +160,7 @@ void Job::search() {
 
 void Job::end_checks() {
   checking_ = false;
-  timetable_.checked(checks_began_s_, job_.elapsed_s(), checks_.expected_s());
+  timetable_.record_checks(checks_began_s_, job_.elapsed_s(), checks_.expected_s());
   if (!last_) begin_with(waiting_.size());
 }
 
@@ -211,7 +211,7 @@ void Job::explain(std::vector<Accepted>& proven) {
   cost.candidate_s = 0.5 * now_s / static_cast<double>(std::max<size_t>(sampling_.proposed(), 1));
   cost.pass_s = pass_ns(job_.opened()) / 1e9;
   const std::vector<Explanation> explanations = explained(
-      winners, job_.opened(), cost, [this](const Work& work) { return job_.ask(work); },
+      winners, job_.opened(), cost, [this](const Request& work) { return job_.ask(work); },
       job_.random);
   for (size_t i = 0; i < proven.size(); ++i) {
     proven[i].why = explanations[i];

@@ -107,8 +107,8 @@ class JobContext {
                          workloads(), pass_ns(opened_) / 1e6, opened_.noise_floor, opened_.margin));
     return opened_;
   }
-  Done ask(const Work& work) {
-    Done done = machine_.work(work);
+  Answer ask(const Request& request) {
+    Answer done = machine_.ask(request);
     elapsed_s_ = done.elapsed_s;
     return done;
   }

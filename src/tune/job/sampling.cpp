@@ -61,8 +61,8 @@ void Sampling::run(const std::function<bool()>& goes_on, const std::function<voi
   for (;;) {
     const std::vector<Sample> next = goes_on() ? propose() : std::vector<Sample>{};
     if (next.empty() && ready.empty()) return;
-    const Screening screening(placed(ready), job_.opened(), runs_, job_.random);
-    const Done done = job_.ask({placed(next), screening.wanted()});
+    const Screening screening(to_candidates(ready), job_.opened(), runs_, job_.random);
+    const Answer done = job_.ask({to_candidates(next), screening.wanted()});
     ready = learn_times(ready, screening, done.measured);
     for (size_t i = 0; i < next.size(); ++i) {
       if (done.compiled[i]) learn_failure(next[i], *done.compiled[i]);
@@ -72,7 +72,7 @@ void Sampling::run(const std::function<bool()>& goes_on, const std::function<voi
   }
 }
 
-std::vector<Candidate> Sampling::placed(const std::vector<Sample>& samples) const {
+std::vector<Candidate> Sampling::to_candidates(const std::vector<Sample>& samples) const {
   std::vector<Candidate> candidates;
   for (const Sample& one : samples) candidates.push_back({tuned_[one.tuned].workload, one.text});
   return candidates;

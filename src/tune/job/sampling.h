@@ -36,7 +36,7 @@ class Sampling {
 
   std::vector<const Expectation*> expectations() const;
   std::vector<Sample> propose();
-  std::vector<Candidate> placed(const std::vector<Sample>& samples) const;
+  std::vector<Candidate> to_candidates(const std::vector<Sample>& samples) const;
   void learn(const Sample& sample, double share);
   void learn_failure(const Sample& sample, const Failure& failure);
   // Gives those that are to be timed again.

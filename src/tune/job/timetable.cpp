@@ -46,7 +46,7 @@ double Timetable::checks_end_s(double elapsed_s, bool last) const {
   return std::min(all, elapsed_s + kEarlyCheckShare * budget_s_ - checked_s_);
 }
 
-void Timetable::checked(double began_s, double ended_s, double next_s) {
+void Timetable::record_checks(double began_s, double ended_s, double next_s) {
   const double took_s = ended_s - began_s;
   const double round_s = searched_s(began_s) - round_began_s_;
   checked_s_ += took_s;

@@ -27,7 +27,7 @@ class Timetable {
   // A round has searched: until when what it found may be checked. It was, and the next ones will
   // take `next_s` at least.
   double checks_end_s(double elapsed_s, bool last) const;
-  void checked(double began_s, double ended_s, double next_s);
+  void record_checks(double began_s, double ended_s, double next_s);
 
  private:
   double searched_s(double elapsed_s) const { return elapsed_s - checked_s_; }

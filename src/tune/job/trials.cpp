@@ -23,8 +23,8 @@ bool is_failed(const PassesResult& measured, size_t candidate) {
 
 }  // namespace
 
-std::vector<Assignment> interleaved(std::vector<std::vector<CandidateId>> turns, size_t runs,
-                                    Random& random) {
+std::vector<Assignment> interleave_passes(std::vector<std::vector<CandidateId>> turns, size_t runs,
+                                          Random& random) {
   size_t longest = 0;
   for (const auto& turn : turns) longest = std::max(longest, turn.size());
   for (auto& turn : turns) turn.resize(longest, turn.front());
@@ -49,7 +49,7 @@ Screening::Screening(std::vector<Candidate> candidates, const Opened& opened, si
   for (size_t i = 0; i < wanted_.candidates.size(); ++i) {
     turns[index(wanted_.candidates[i].workload)].push_back(id_of(i));
   }
-  wanted_.passes = interleaved(std::move(turns), options_.runs, random);
+  wanted_.passes = interleave_passes(std::move(turns), options_.runs, random);
   for (const OpenWorkload& one : opened.workloads) {
     wanted_.limits_ns.push_back(options_.hopeless * one.baseline_ns);
   }
@@ -71,7 +71,7 @@ std::vector<double> Screening::shares(const PassesResult& measured) const {
       if (candidate == CandidateId::baseline) baseline = std::min(baseline, ns);
       else if (candidate == id_of(i)) runs_ns.push_back(ns);
     }
-    switch (screened(runs_ns, baseline, opened_.least_ns[workload], options_)) {
+    switch (screen_runs(runs_ns, baseline, opened_.least_ns[workload], options_)) {
       case Screened::kept:
         shares.push_back(*std::min_element(runs_ns.begin(), runs_ns.end()) / baseline);
         break;
@@ -112,9 +112,9 @@ double Races::share() const {
                   static_cast<double>(rounds_) / static_cast<double>(RaceOptions{}.most_rounds));
 }
 
-PassesWanted Races::next() {
+PassesRequest Races::next() {
   constexpr int kRoundsAtOnce = 4;
-  PassesWanted wanted{.candidates = entrants_};
+  PassesRequest wanted{.candidates = entrants_};
   asked_.clear();
   for (int round = 0; round < kRoundsAtOnce; ++round) {
     std::vector<std::vector<CandidateId>> turns(workloads_);
@@ -237,8 +237,8 @@ double Proofs::share() const {
   return std::min(1.0, static_cast<double>(blocks_) / static_cast<double>(options_.most_blocks));
 }
 
-PassesWanted Proofs::next() {
-  PassesWanted wanted{.fresh = true, .candidates = candidates_};
+PassesRequest Proofs::next() {
+  PassesRequest wanted{.fresh = true, .candidates = candidates_};
   const auto pass = [&](const std::vector<bool>& changed) {
     Assignment assignment{std::vector<CandidateId>(workloads_)};
     for (size_t g = 0; g < groups_.size(); ++g) {

@@ -26,8 +26,8 @@ size_t block_pairs(const Opened& opened);
 
 // Passes in which each workload runs by all that are listed for it, in random order, so many times
 // over. Whose list is shorter runs by its first one in what is left.
-std::vector<Assignment> interleaved(std::vector<std::vector<CandidateId>> turns, size_t runs,
-                                    Random& random);
+std::vector<Assignment> interleave_passes(std::vector<std::vector<CandidateId>> turns, size_t runs,
+                                          Random& random);
 
 // A first look at candidates, each beside the baseline policy.
 class Screening {
@@ -36,7 +36,7 @@ class Screening {
   // each.
   Screening(std::vector<Candidate> candidates, const Opened& opened, size_t runs, Random& random);
 
-  const PassesWanted& wanted() const { return wanted_; }
+  const PassesRequest& wanted() const { return wanted_; }
 
   // Of each candidate's shortest time, the part of the baseline policy's. Infinite for one that
   // failed or was hopeless; NaN for one to be timed again, because its time was below what the
@@ -46,7 +46,7 @@ class Screening {
  private:
   const Opened& opened_;
   ScreenOptions options_;
-  PassesWanted wanted_;
+  PassesRequest wanted_;
 };
 
 // Races of all workloads at once.
@@ -56,7 +56,7 @@ class Races {
 
   bool over() const;
   double share() const;  // that is done
-  PassesWanted next();   // some rounds
+  PassesRequest next();  // some rounds
   void add(const PassesResult& measured);
   // Which entrant was faster than all others of its workload and than the baseline policy.
   std::optional<size_t> winner(int workload) const;
@@ -106,7 +106,7 @@ class Proofs {
 
   bool over() const;
   double share() const;  // that is done
-  PassesWanted next();   // one block
+  PassesRequest next();  // one block
   void add(const PassesResult& measured);
 
   const Proof& proof(size_t group) const { return groups_[group].proof; }

@@ -163,7 +163,7 @@ Journal::Journal(const fs::path& file, Start start)
   recorded_ = database_.integer("SELECT ifnull(max(number), 0) FROM entry");
 }
 
-std::optional<std::string> Journal::replayed(Kind kind, std::string_view request) {
+std::optional<std::string> Journal::replay_next(Kind kind, std::string_view request) {
   if (!replaying()) return std::nullopt;
   Statement query = database_.prepare(fmt::format("{} WHERE number > ? LIMIT 1", kSelect));
   query.bind(at_);
@@ -196,14 +196,14 @@ void Journal::append(Kind kind, std::string_view request, std::string_view answe
 }
 
 std::string Journal::ask(std::string_view request, FunctionRef<std::string()> measure) {
-  if (auto answer = replayed(Kind::measurement, request)) return *std::move(answer);
+  if (auto answer = replay_next(Kind::measurement, request)) return *std::move(answer);
   std::string answer = measure();
   append(Kind::measurement, request, answer);
   return answer;
 }
 
 void Journal::record_decision(std::string_view request, std::string_view decision) {
-  if (const auto before = replayed(Kind::decision, request)) {
+  if (const auto before = replay_next(Kind::decision, request)) {
     require_same("decision", *before, decision, database_.file(), at_);
   } else {
     append(Kind::decision, request, decision);

@@ -54,7 +54,7 @@ class Journal {
   int64_t entries() const { return at_; }
 
  private:
-  std::optional<std::string> replayed(JournalEntry::Kind kind, std::string_view request);
+  std::optional<std::string> replay_next(JournalEntry::Kind kind, std::string_view request);
   void append(JournalEntry::Kind kind, std::string_view request, std::string_view answer);
 
   Database database_;

@@ -88,7 +88,7 @@ class LayoutJob {
     for (const AskedTask& task : asked) {
       const bool out_of_time = job_.elapsed_s() >= kMeasuredShare * job_.budget_s;
       if (task.estimated_s < kLeastShare * all_s || out_of_time) break;
-      Work work;
+      Request work;
       for (const Workload& way : task.ways) work.alone.push_back(to_string(way));
       const std::vector<std::vector<double>> rounds_ns = job_.ask(work).alone_ns;
       const bool complete = std::none_of(rounds_ns.begin(), rounds_ns.end(),

@@ -35,16 +35,16 @@ Json to_json(const std::vector<Candidate>& candidates) {
   return list;
 }
 
-Json to_json(const Work& work) {
-  return {{"compile", to_json(work.compile)},
-          {"fresh", work.measure.fresh},
-          {"candidates", to_json(work.measure.candidates)},
-          {"passes", to_json(work.measure.passes)},
-          {"limits_ns", work.measure.limits_ns},
-          {"alone", work.alone}};
+Json to_json(const Request& request) {
+  return {{"compile", to_json(request.compile)},
+          {"fresh", request.measure.fresh},
+          {"candidates", to_json(request.measure.candidates)},
+          {"passes", to_json(request.measure.passes)},
+          {"limits_ns", request.measure.limits_ns},
+          {"alone", request.alone}};
 }
 
-Json to_json(const Done& done) {
+Json to_json(const Answer& done) {
   Json compiled = Json::array();
   for (const auto& failure : done.compiled) {
     compiled.push_back(failure ? Json{name(failure->cause), failure->detail} : Json());
@@ -55,8 +55,8 @@ Json to_json(const Done& done) {
           {"elapsed_s", done.elapsed_s}};
 }
 
-Done done_of(const Json& json) {
-  Done done;
+Answer answer_of(const Json& json) {
+  Answer done;
   for (const Json& failure : json.at("compiled")) {
     auto& one = done.compiled.emplace_back();
     if (failure.is_null()) continue;
@@ -108,9 +108,9 @@ Opened JournaledMachine::open() {
   return opened_;
 }
 
-Done JournaledMachine::work(const Work& work) {
-  Done done = done_of(parsed(journal_.ask(to_json(work).dump(), [&] {
-    Done fresh = machine().work(work);
+Answer JournaledMachine::ask(const Request& request) {
+  Answer done = answer_of(parsed(journal_.ask(to_json(request).dump(), [&] {
+    Answer fresh = machine().ask(request);
     fresh.elapsed_s += before_s_;
     return to_json(fresh).dump();
   })));

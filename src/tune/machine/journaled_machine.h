@@ -16,7 +16,7 @@ class JournaledMachine : public Machine {
       : journal_(journal), make_(std::move(make)) {}
 
   Opened open() override;
-  Done work(const Work& work) override;
+  Answer ask(const Request& request) override;
   void record_decision(const std::string& question, const std::string& decision) override {
     journal_.record_decision(question, decision);
   }

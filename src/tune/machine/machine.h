@@ -10,7 +10,7 @@
 namespace aoe {
 
 // Passes over the model to be timed.
-struct PassesWanted {
+struct PassesRequest {
   bool fresh = false;  // on a process that has run nothing yet
   std::vector<Candidate> candidates = {};
   // By what each pass runs: the baseline, or candidates by their ids here.
@@ -25,15 +25,15 @@ inline size_t index_of(CandidateId id) { return static_cast<size_t>(id) - 1; }
 
 // What is to be done at once: compiling goes on while passes are timed, if there are cores for
 // both.
-struct Work {
+struct Request {
   std::vector<Candidate> compile = {};
-  PassesWanted measure = {};
+  PassesRequest measure = {};
   // Texts of workloads that need not be the model's, to be timed outside of it by the policies that
   // loading would give them.
   std::vector<std::string> alone = {};
 };
 
-struct Done {
+struct Answer {
   std::vector<std::optional<Failure>> compiled;  // of each, what is wrong with it
   // Candidates numbered as in the passes wanted. No passes at all if the process was lost.
   PassesResult measured;
@@ -57,7 +57,7 @@ class Machine {
  public:
   virtual ~Machine() = default;
   virtual Opened open() = 0;
-  virtual Done work(const Work& work) = 0;
+  virtual Answer ask(const Request& request) = 0;
   // Is told what was decided.
   virtual void record_decision(const std::string& question, const std::string& decision) = 0;
 };

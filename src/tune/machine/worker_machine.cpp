@@ -66,19 +66,19 @@ class WorkerMachine : public Machine {
     return opened;
   }
 
-  Done work(const Work& work) override {
-    Done done;
-    if (apart_ && !work.compile.empty() && !work.measure.passes.empty()) {
+  Answer ask(const Request& request) override {
+    Answer done;
+    if (apart_ && !request.compile.empty() && !request.measure.passes.empty()) {
       std::exception_ptr error;
       std::thread compiling([&] {
         try {
-          done.compiled = compiled(work.compile);
+          done.compiled = compiled(request.compile);
         } catch (...) {
           error = std::current_exception();
         }
       });
       try {
-        done.measured = measured(work.measure);
+        done.measured = measured(request.measure);
       } catch (...) {
         compiling.join();
         throw;
@@ -86,10 +86,10 @@ class WorkerMachine : public Machine {
       compiling.join();
       if (error) std::rethrow_exception(error);
     } else {
-      done.compiled = compiled(work.compile);
-      done.measured = measured(work.measure);
+      done.compiled = compiled(request.compile);
+      done.measured = measured(request.measure);
     }
-    done.alone_ns = timed_alone(work.alone);
+    done.alone_ns = timed_alone(request.alone);
     if (options_.stopped()) throw Interrupted();
     done.elapsed_s = elapsed_s();
     return done;
@@ -139,7 +139,7 @@ class WorkerMachine : public Machine {
     return failures;
   }
 
-  PassesResult measured(const PassesWanted& wanted) {
+  PassesResult measured(const PassesRequest& wanted) {
     if (wanted.passes.empty()) return {};
     if (wanted.fresh) measurer().replace();
     std::vector<CandidateId> ids;  // in the worker, of the candidates here
