@@ -10,7 +10,7 @@
 
 namespace aoe {
 
-// A constant parameter of an operator. Subgraphs are not here: the node holds them.
+// A constant parameter of an operator. Subgraphs are not attributes here: the node holds them.
 using Attribute = std::variant<int64_t, float, std::string, Tensor, ValueType, std::vector<int64_t>,
                                std::vector<float>, std::vector<std::string>, std::vector<Tensor>>;
 using Attributes = std::map<std::string, Attribute, std::less<>>;

@@ -192,7 +192,8 @@ Lowered OpContext::finish() {
       lowered.outputs.emplace_back(
           TensorType{strings ? DType::string : result.dtype, result.shape});
     }
-    // A definition asks about every input that its operator has.
+    // Extra inputs are detected by `asked_`: a definition asks about every input that its operator
+    // has.
     require(input_count() <= asked_, "it has {} inputs; at most {} are expected", input_count(),
             asked_);
     Workload workload = Builder::finish(results_);

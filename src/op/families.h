@@ -6,7 +6,7 @@
 
 namespace aoe {
 
-// The operators of one file each: its definitions and, at its end, their table.
+// The operators that one source file defines. Each such file ends with its table.
 using OpTable = std::vector<OpDef>;
 
 const OpTable& activation_operators();

@@ -9,8 +9,9 @@
 
 namespace aoe {
 
-// What host kernels share: tensors taken apart and put together along an axis, strings included.
-// Extents may be enormous where another one is 0: no loop runs over those.
+// Shared by host kernels: tensors, including tensors of strings, are sliced and joined along an
+// axis. In an empty tensor the other extents may be huge, so no loop runs over the extents before
+// the element count is known not to be 0.
 
 // As `dispatch`, with std::string for strings.
 template <typename Fn>
@@ -19,8 +20,8 @@ decltype(auto) dispatch_any(DType type, Fn&& fn) {
   return dispatch(type, std::forward<Fn>(fn));
 }
 
-// A tensor as rows of `extent` blocks of `inner` elements: what lies before, along and after an
-// axis.
+// A tensor as a 3-D array [outer, extent, inner]: the axes before an axis, the axis, and those
+// after it.
 struct AxisView {
   int64_t outer = 1;
   int64_t extent = 1;
@@ -30,26 +31,26 @@ AxisView view_along(const Shape& shape, int64_t axis);
 
 void copy_elements(const Tensor& from, int64_t from_at, Tensor& to, int64_t to_at, int64_t count);
 
-// The slices at `positions`, all in [0, extent), along `axis`.
+// Returns the slices at `positions`, all in [0, extent), along `axis`.
 Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> positions);
-// `extent` slices from `start` on.
+// Returns `extent` slices, beginning with slice `start`.
 Tensor part(const Tensor& x, int64_t axis, int64_t start, int64_t extent);
-// The slice at `position`, without the axis.
+// Returns the slice at `position`, without the axis.
 Tensor element(const Tensor& x, int64_t axis, int64_t position);
-// Tensors that agree but for `axis`, joined along it; fails if they do not.
+// Concatenates tensors along `axis`; fails if they differ in type or in another extent.
 Tensor join(std::span<const Tensor> parts, int64_t axis);
-// Tensors of one type as slices of a new axis; fails if they differ.
+// Stacks tensors along a new axis; fails if their types or shapes differ.
 Tensor stack(std::span<const Tensor> parts, int64_t axis);
 
-// `index` counted from the front; fails outside [-extent, extent).
+// Returns `index` counted from the front; fails outside [-extent, extent).
 int64_t normalize_index(int64_t index, int64_t extent);
 
-// An input that was left out is an empty handle.
+// Whether the caller passed the input: a missing one is a Value that is_none().
 inline bool given(const HostCall& call, size_t input) {
   return input < call.inputs.size() && !call.inputs[input].is_none();
 }
 
-// The only element of an input.
+// Returns the single element of a value; fails if there is not exactly one.
 int64_t only_int(const Value& value);
 double only_number(const Value& value);
 bool only_bool(const Value& value);

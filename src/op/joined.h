@@ -5,7 +5,7 @@
 
 namespace aoe {
 
-// One list after the other: shapes and indexes are often a few leading axes and then the rest.
+// Concatenates two vectors: shapes and indexes are often a few leading axes followed by the rest.
 template <typename T>
 std::vector<T> joined(std::vector<T> first, const std::vector<std::type_identity_t<T>>& second) {
   first.insert(first.end(), second.begin(), second.end());

@@ -8,29 +8,33 @@
 
 namespace aoe {
 
-// An attribute that names an element type; 0 counts as left out.
+// Returns the element type that an attribute names. The second form returns `otherwise` if the
+// attribute is 0 or missing.
 DType dtype_attr(const OpContext& op, std::string_view name);
 DType dtype_attr(const OpContext& op, std::string_view name, DType otherwise);
 
-// An input as an operand, of a type that can be computed with as the name says.
+// Returns an input as an operand; fails if its element type is not in the class that the name
+// states.
 Operand numeric_in(OpContext& op, int input);
 Operand int_in(OpContext& op, int input);
 Operand float_in(OpContext& op, int input);
 Operand bool_in(OpContext& op, int input);
-// An input of one element, as a scalar.
+// Returns an input of one element as a scalar.
 Operand scalar_in(OpContext& op, int input);
 
-// The two inputs of a binary operator. Before opset 7 an attribute `axis` says where the second one
-// lies in the first; it is reshaped so that the usual rules find it there.
+// Returns the two inputs of a binary operator. Before opset 7, the attribute `axis` gives the axis
+// of the first input where those of the second begin; the second is reshaped so that numpy's
+// broadcasting aligns them.
 std::array<Operand, 2> binary_in(OpContext& op);
 
-// `a` given the shape in which its axes lie at `axis` and after in a tensor of that rank.
+// Reshapes `a` so that in a tensor of rank `rank` its first axis is aligned with `axis`.
 Operand aligned_at(Builder& b, const Operand& a, int64_t axis, int64_t rank);
 
-// What norms, softmax and losses compute in: the type itself, or f32 for smaller floats.
+// The type that norms, softmax and losses compute in: f64 for f64, f32 for everything else.
 inline DType wide_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-// For each element of `to`, in order, the position of the element of `from` that broadcasts to it.
+// For each element of `to`, in row-major order: the position of the element of `from` that
+// broadcasts to it.
 std::vector<int64_t> broadcast_positions(const Shape& from, const Shape& to);
 
 }  // namespace aoe

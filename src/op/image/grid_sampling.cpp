@@ -18,10 +18,10 @@ Beyond beyond_of(const OpContext& op) {
   fail("padding_mode is '{}'; zeros, border or reflection are expected", mode);
 }
 
-// How the places of a grid, from -1 to 1, lie on an axis of some extent.
+// Maps grid coordinates in [-1, 1] to positions along an axis of the input.
 struct GridAxis {
   int64_t extent;
-  bool align_corners;  // -1 and 1 are the centers of the outermost elements, else their edges
+  bool align_corners;  // -1 and 1 are the centres of the outermost elements, else their outer edges
   Beyond beyond;
 
   double low() const { return align_corners ? 0 : -0.5; }
@@ -32,7 +32,7 @@ struct GridAxis {
     return ((place + 1) * extent - 1) / 2;
   }
 
-  // A position beyond the edges brought back, unless it is to see zeros.
+  // Moves a position outside the axis back inside, unless the padding mode is zeros.
   Expr brought_back(const Expr& at) const {
     switch (beyond) {
       case Beyond::zeros: return at;
@@ -47,7 +47,7 @@ struct GridAxis {
     return low() + min(along, 2 * range - along);
   }
 
-  // The same for an element's index.
+  // The same for the index of an element.
   Expr brought_back_index(const Expr& at) const {
     switch (beyond) {
       case Beyond::zeros: return at;
@@ -85,7 +85,7 @@ void grid_sample(OpContext& op) {
     axes.push_back({extent, op.flag("align_corners", false), beyond_of(op)});
   }
   const DType type = wide_type(x.dtype == DType::f64 ? x.dtype : grid.dtype);
-  // A grid lists its coordinates from the last axis to the first.
+  // A grid lists coordinates from the last axis to the first (x, y, z).
   const std::vector<Operand> points =
       op.compute_all(joined(Shape{x.shape[0]}, places), [&](const Axes& at) {
         std::vector<Expr> point;
@@ -139,7 +139,7 @@ void affine_grid(OpContext& op) {
   const DType type = wide_type(theta.dtype);
   const auto place = [&](const Expr& at, int64_t extent) {
     if (!align_corners) return (cast(type, at * 2 + 1) / extent) - 1;
-    // A lone element lies in the middle.
+    // A single element is at the centre.
     if (extent == 1) return Expr::integer(type, 0);
     return cast(type, at * 2) / (extent - 1) - 1;
   };
@@ -152,15 +152,15 @@ void affine_grid(OpContext& op) {
     };
     Expr sum = factor(rank);
     for (int64_t i = 0; i < rank; ++i) {
-      const int64_t axis = rank - 1 - i;  // x first
+      const int64_t axis = rank - 1 - i;  // coordinates are listed x first
       sum = sum + factor(i) * place(out[1 + axis], size[2 + axis]);
     }
     return cast(theta.dtype, sum);
   }));
 }
 
-// The elements that the kernel's positions see are gathered first, shifted by the offsets; then it
-// is a plain contraction.
+// Two stages: gather the elements at the offset kernel positions (an im2col with interpolation),
+// then contract them with the weights.
 void deform_conv(OpContext& op) {
   const Operand x = op.in(0);
   const Operand w = op.in(1);
@@ -185,7 +185,7 @@ void deform_conv(OpContext& op) {
   const int64_t channels = x.shape[1] / parts;
   const Operand image = op.reshape(x, joined(Shape{batch, parts, channels}, window.input));
   const Shape columns = joined(joined(Shape{batch, parts, channels}, window.kernel), window.output);
-  // Batch and offset group, then the axes of kernel and output.
+  // Removes the channel: leaves batch, offset group and the axes of kernel and output.
   const auto without_channel = [](Axes axes) {
     axes.erase(axes.begin() + 2);
     return axes;

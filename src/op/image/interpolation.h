@@ -7,24 +7,24 @@
 
 namespace aoe {
 
-// A way to weigh the elements around a point that lies between them.
+// A separable interpolation kernel: the weights of the elements around a point.
 struct Interpolation {
-  int64_t taps;  // elements that take part, along one axis
-  int64_t lead;  // how many of them come before the one right below the point
-  std::function<Expr(const Expr&)> weight;  // of the distance from the point, in elements
+  int64_t taps;                             // elements with a weight, per axis
+  int64_t lead;                             // number of taps before the element at floor(point)
+  std::function<Expr(const Expr&)> weight;  // by signed distance of point and tap, in elements
 };
 
-// Between the two neighbours.
+// Interpolates between the two neighbours.
 Interpolation linear_interpolation();
-// Keys' convolution of four neighbours, with its coefficient `a`.
+// Keys' cubic convolution over four neighbours, with its coefficient `a`.
 Interpolation cubic_interpolation(double a);
 
-// One element that takes part at a point of several axes: its index and its weight there.
+// One tap at a point: its index along all axes and the product of its weights.
 struct Tap {
   Axes index;
   Expr weight;
 };
-// `taps` counts the elements along each axis from 0.
+// `taps` are the numbers of the tap along each axis, counted from 0.
 Tap tap_at(const Interpolation& how, std::span<const Expr> point, std::span<const Expr> taps);
 
 }  // namespace aoe

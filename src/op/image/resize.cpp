@@ -8,7 +8,13 @@
 namespace aoe {
 namespace {
 
-// How one axis is resized.
+// Resize and Upsample. Axes are resized one after the other, so that an interpolation over n axes
+// is n reductions over a few taps each. In reading order: coordinates (`origin`, `nearest`),
+// nearest mode (`repeated`, `resized_nearest`), linear and cubic (`taps_of`, `interpolated`), the
+// loop over axes (`resized`), the operators' attributes. Positions and weights are computed in f64;
+// elements are interpolated in f32 or f64.
+
+// Parameters of the resizing of one axis.
 struct ResizedAxis {
   int64_t axis;
   int64_t input;
@@ -17,11 +23,11 @@ struct ResizedAxis {
   double roi_begin = 0;
   double roi_end = 1;
 
-  // The output's extent before it was rounded down.
+  // Extent of the output before rounding down.
   double exact_output() const { return scale * static_cast<double>(input); }
 };
 
-// What all axes have in common.
+// Parameters that all axes share.
 struct Style {
   std::string coordinates;  // coordinate_transformation_mode
   std::string mode;
@@ -34,7 +40,7 @@ struct Style {
 
 constexpr std::string_view kCrop = "tf_crop_and_resize";
 
-// Where on the input's axis an element of the output comes from.
+// Position on the input axis that an element of the output corresponds to.
 Expr origin(const Style& style, const ResizedAxis& r, const Expr& position) {
   const Expr x = cast(DType::f64, position);
   const double input = static_cast<double>(r.input);
@@ -62,14 +68,14 @@ Expr origin(const Style& style, const ResizedAxis& r, const Expr& position) {
   fail("coordinate_transformation_mode is '{}', which is not known", how);
 }
 
-// The index of the element nearest to an origin.
+// Returns the index of the input element for an origin, by nearest_mode.
 Expr nearest(const Style& style, const ResizedAxis& r, const Expr& at) {
   const std::string& how = style.nearest_mode;
   if (how == "round_prefer_floor") return cast(DType::i64, ceil(at - 0.5));
   if (how == "round_prefer_ceil") return cast(DType::i64, floor(at + 0.5));
   if (how == "floor") return cast(DType::i64, floor(at));
   if (how == "ceil") return cast(DType::i64, ceil(at));
-  // As the first version of the operator: downwards, but upwards when it shrinks.
+  // Rounding of Resize in opset 10: down if the axis grows, up if it shrinks.
   if (how == "simple") return cast(DType::i64, r.scale < 1 ? ceil(at) : floor(at));
   fail("nearest_mode is '{}'; round_prefer_floor, round_prefer_ceil, floor or ceil are expected",
        how);
@@ -89,14 +95,16 @@ Expr within(const Expr& index, int64_t extent) {
   return clamp(index, number_like(index, 0), number_like(index, extent - 1));
 }
 
-// `value`, or the number that stands for what lies outside the cropped region.
+// In tf_crop_and_resize, returns extrapolation_value if `at` is outside the input; otherwise
+// `value`.
 Expr or_extrapolated(const Style& style, const ResizedAxis& r, const Expr& at, const Expr& value) {
   if (style.coordinates != kCrop) return value;
   const Expr outside = lt(at, 0) | lt(static_cast<double>(r.input - 1), at);
   return select(outside, number_like(value, style.extrapolation), value);
 }
 
-// Repetition of each element: the axis is split, so that the index stays affine.
+// Upsampling by an integer factor: each element is repeated. The axis is split in two, so that the
+// index stays affine.
 std::optional<Operand> repeated(Builder& b, const Operand& x, const Style& style,
                                 const ResizedAxis& r) {
   const bool below = style.coordinates == "asymmetric" &&
@@ -120,7 +128,7 @@ std::optional<Operand> repeated(Builder& b, const Operand& x, const Style& style
 
 Operand resized_nearest(Builder& b, const Operand& x, const Style& style, const ResizedAxis& r) {
   if (const auto simple = repeated(b, x, style, r)) return *simple;
-  // The few positions of the axis are found once, not for each element.
+  // Indexes are computed once per position of the axis, not once per element.
   const Operand indexes = b.compute({r.output}, [&](const Axes& out) {
     return within(nearest(style, r, origin(style, r, out[0])), r.input);
   });
@@ -131,7 +139,7 @@ Operand resized_nearest(Builder& b, const Operand& x, const Style& style, const 
   });
 }
 
-// The elements around each position of the axis: index [output, taps] and weight [output, taps].
+// Taps of each position of the output axis: index [output, taps] and weight [output, taps].
 struct Taps {
   Operand index;
   Operand weight;
@@ -140,7 +148,7 @@ struct Taps {
 Taps taps_of(Builder& b, const Style& style, const ResizedAxis& r, DType type) {
   Interpolation how =
       style.mode == "cubic" ? cubic_interpolation(style.cubic_a) : linear_interpolation();
-  // When shrinking, an antialiasing filter is as much wider.
+  // When shrinking, an antialiasing filter is stretched by 1 / scale.
   const double stretch = style.antialias ? std::min(r.scale, 1.0) : 1.0;
   if (stretch < 1) {
     const int64_t half = how.taps / 2;
@@ -187,7 +195,8 @@ Operand interpolated(Builder& b, const Operand& x, const Style& style, const Res
       })[0];
 }
 
-// One axis after the other; integers go through floats that hold them.
+// Resizes one axis after the other. Interpolation of integers uses a float type that represents
+// them.
 Operand resized(Builder& b, const Operand& x, const Style& style,
                 const std::vector<ResizedAxis>& axes) {
   Operand result = x;
@@ -219,7 +228,7 @@ Operand resized(Builder& b, const Operand& x, const Style& style,
 ResizedAxis scaled_axis(const Shape& shape, int64_t axis, double scale) {
   require(std::isfinite(scale) && scale > 0, "a scale of {} for axis {}", scale, axis);
   const int64_t input = shape[static_cast<size_t>(axis)];
-  // In float, as shapes in model files are computed: 10 elements times 0.7f are 7.
+  // In f32, as exporters compute shapes: 10 elements times 0.7f are 7.
   const float output = std::floor(static_cast<float>(input) * static_cast<float>(scale));
   require(output < 0x1p53f, "a scale of {} makes axis {} of {} too long", scale, axis,
           to_string(shape));
@@ -270,12 +279,12 @@ std::vector<int64_t> all_axes(const Shape& shape) {
   return axes;
 }
 
-// The nearest element is only moved, so it may be a string.
+// The nearest mode only moves elements, so these may be strings.
 Operand moved_or_computed(OpContext& op) {
   return op.text("mode", "nearest") == "nearest" ? op.movable(0) : op.in(0);
 }
 
-// Up to opset 10 the output's positions are divided by the scale, and nothing else can be chosen.
+// Up to opset 10, coordinates are always asymmetric (output position divided by scale).
 void resize_by_scales(OpContext& op, const std::vector<double>& scales, std::string nearest_mode) {
   const Operand x = moved_or_computed(op);
   std::string mode = op.text("mode", "nearest");
@@ -302,7 +311,7 @@ void resize(OpContext& op) {
   style.exclude_outside = op.flag("exclude_outside", false);
   style.antialias = op.flag("antialias", false);
 
-  // An empty tensor stands for scales that were left out.
+  // An empty tensor means that scales are omitted.
   const bool by_scale = op.has(2) && element_count(op.shape(2)) > 0;
   require(by_scale || op.has(3), "neither scales nor sizes are given");
   std::vector<ResizedAxis> resized_axes =

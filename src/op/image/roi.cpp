@@ -7,8 +7,8 @@
 namespace aoe {
 namespace {
 
-// One side of the regions: where each begins, how long its bins are, and how many samples are taken
-// in a bin. All [regions].
+// One dimension (height or width) of the regions: start, length of a bin and number of samples per
+// bin. All have shape [regions].
 struct Side {
   Operand begin;
   Operand bin;
@@ -38,10 +38,11 @@ Side side_of(Builder& b, const Operand& rois, const Align& align, int64_t first,
   return {results[0], results[1], results[2]};
 }
 
-// Beyond this a region or an attribute is absurd, and its samples would take for ever.
+// Upper bound of the number of samples per bin and dimension. A larger one comes from a nonsensical
+// region or attribute and would run practically forever.
 constexpr int64_t kMostSamples = 4096;
 
-// The most samples that any bin takes: known from the attribute, else from the regions.
+// Returns a bound of the samples per bin: from the attribute, otherwise from the regions.
 int64_t most_samples(const OpContext& op, const Align& align, int64_t first, int64_t bins) {
   require(align.sampling_ratio <= kMostSamples, "sampling_ratio is {}; {} is the most",
           align.sampling_ratio, kMostSamples);
@@ -57,12 +58,12 @@ int64_t most_samples(const OpContext& op, const Align& align, int64_t first, int
   return static_cast<int64_t>(std::ceil(bin)) + 1;
 }
 
-// A sample between two elements of an axis, or beyond all of them.
+// A sampling point along one axis: between the elements low and high, or outside.
 struct Sample {
   Expr inside;
   Expr low;
   Expr high;
-  Expr fraction;  // of the way from low to high
+  Expr fraction;  // position between low (0) and high (1)
 };
 
 Sample sample_at(const Side& side, const Expr& region, const Expr& bin, const Expr& which,
@@ -120,7 +121,7 @@ void roi_align(OpContext& op) {
         const Expr c = corner(y.high, z.low, y.fraction * (1 - z.fraction));
         const Expr d = corner(y.high, z.high, y.fraction * z.fraction);
         const Expr zero = Expr::integer(align.type, 0);
-        // The standard's maximum is over the weighted neighbours, not over their sum.
+        // ONNX defines the maximum over the weighted neighbours, not over interpolated values.
         const Expr value =
             select(y.inside & z.inside, average ? a + b + c + d : max(max(a, b), max(c, d)), zero);
         const Expr taken = lt(in[0], down.samples({out[0]})) & lt(in[1], across.samples({out[0]}));
@@ -140,7 +141,7 @@ struct Pooled {
   double scale;
 };
 
-// [begin, end) of a bin of a region, within an axis.
+// Returns the [begin, end) of a bin of a region, clipped to the axis.
 std::pair<int64_t, int64_t> bin_of(double first, double last, double scale, int64_t bin,
                                    int64_t bins, int64_t extent) {
   const double begin = std::round(first * scale);
@@ -154,7 +155,7 @@ std::pair<int64_t, int64_t> bin_of(double first, double last, double scale, int6
           clipped(std::ceil(static_cast<double>(bin + 1) * size))};
 }
 
-// How far a bin reaches is in a tensor.
+// A host kernel: the bounds of the bins are computed from the contents of `rois`.
 Tensor max_pooled(const Tensor& x, const Tensor& rois, const Pooled& pooled) {
   const Shape& extents = x.shape();
   const std::vector<double> elements = x.to_doubles();

@@ -4,8 +4,9 @@
 namespace aoe {
 namespace {
 
-// Moves between an image's depth and blocks of its rows and columns. In the depth the block's
-// position comes first (DCR) or last (CRD).
+// Common parts of DepthToSpace and SpaceToDepth, which move elements between channels and blocks of
+// rows and columns. The position in the block is the outer (DCR) or the inner (CRD) part of the
+// channel.
 struct Blocks {
   Operand x;
   int64_t size;
@@ -19,7 +20,7 @@ struct Blocks {
     position_first = mode == "DCR";
   }
 
-  // The depth split into a block's row and column and what is left of it.
+  // Channels split into block row, block column and the remaining depth, in the order of the mode.
   Shape split(int64_t depth) const {
     return position_first ? Shape{size, size, depth} : Shape{depth, size, size};
   }

@@ -25,13 +25,13 @@ const FloatFormat* format_of(DType dtype) {
 
 Expr to_power_of_two(const Expr& x, const Float8CastRules& rules) {
   const DType type = DType::f8e8m0;
-  // The lowest power is a denormal of float32, which generated code takes for zero.
+  // In f64: the lowest power, 2^-127, is a denormal of f32, which generated code flushes to zero.
   Expr wide = cast(DType::f64, x);
   if (rules.saturate) {
     wide = clamp(wide, number_like(wide, std::ldexp(1.0, -127)),
                  number_like(wide, std::ldexp(1.0, 127)));
   }
-  // The nearest one, then one further where it lies on the wrong side.
+  // Round to nearest, then correct by one power if that went in the wrong direction.
   const Expr nearest = cast(wide.dtype(), cast(type, wide));
   switch (rules.power_of_two) {
     case Float8CastRules::PowerOfTwo::up:
@@ -61,7 +61,7 @@ std::string text_of_element(T value) {
   else return text_of(static_cast<int64_t>(value));
 }
 
-// The number that the whole text is, "INF" and "NaN" in any case among them.
+// Parses the whole text as a number; "INF" and "NaN" are accepted in any case.
 template <typename N>
 bool parse(std::string_view text, N& number) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -133,8 +133,8 @@ void cast_to(OpContext& op, DType to) {
 void cast_by_attribute(OpContext& op) { cast_to(op, dtype_attr(op, "to")); }
 void cast_like(OpContext& op) { cast_to(op, op.dtype(1)); }
 
-// Bytes that hold fewer than eight bits are put in the form that their type has in memory; any bool
-// but false is true.
+// Brings reinterpreted bytes into the canonical form of types narrower than 8 bits and of bool,
+// where every non-zero byte is true.
 void normalize(Tensor& x) {
   dispatch(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -7,7 +7,8 @@
 namespace aoe {
 namespace {
 
-// Names of axes: letters are themselves, the axes under an ellipsis are counted from its right end.
+// The label of an axis: the letter itself, or kEllipsis + i for the i-th axis under an ellipsis,
+// counted from its right end, so that ellipses of different rank broadcast.
 using Label = int;
 using Labels = std::vector<Label>;
 constexpr Label kEllipsis = 1000;
@@ -18,7 +19,7 @@ bool holds(const Labels& labels, Label label) {
 
 struct Term {
   Labels letters;
-  int ellipsis = -1;  // letters before it, or -1
+  int ellipsis = -1;  // number of letters before it; -1 if there is none
 };
 
 Term parse_term(std::string_view text, std::string_view equation) {
@@ -48,7 +49,7 @@ Labels expanded(const Term& term, int64_t hidden) {
 
 struct Equation {
   std::vector<Term> inputs;
-  std::optional<Term> output;  // none: implied
+  std::optional<Term> output;  // empty if the equation has no "->"
 };
 
 Equation parse(const std::string& text) {
@@ -68,7 +69,7 @@ Equation parse(const std::string& text) {
   }
 }
 
-// An operand and the names of its axes.
+// An operand with the labels of its axes.
 struct Named {
   Operand operand;
   Labels labels;
@@ -114,7 +115,8 @@ Named contracted(Builder& b, const std::vector<Named>& terms, const Labels& resu
   return {contraction(b, dtype, shape_of(result), shape_of(summed), element), result};
 }
 
-// Letters that stand once in the whole equation, in the order of the alphabet, after the ellipsis.
+// Output of an equation without "->": the axes of the ellipsis, then the letters that occur once in
+// all inputs, in alphabetical order.
 Labels implied_output(const std::vector<Named>& terms, const Labels& ellipsis) {
   std::map<Label, int> uses;
   for (const Named& term : terms) {
@@ -169,7 +171,8 @@ void einsum(OpContext& op) {
             "equation '{}' repeats an axis of its output", text);
   }
 
-  // From left to right, two at a time: a product of all would do the work of all labels at once.
+  // Contract from left to right, two terms at a time: one product of all terms would iterate over
+  // all labels at once.
   Named left = terms[0];
   for (size_t i = 1; i + 1 < terms.size(); ++i) {
     Labels kept;

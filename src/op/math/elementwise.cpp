@@ -18,7 +18,7 @@ Expr apply(const Expr& a, const Expr& b) {
   return binary(Op, a, b);
 }
 
-// y = f(x) of numbers, of floating-point numbers, of integers.
+// y = f(x), for any numeric type, for floats, for integers.
 template <Unary F>
 void of_numbers(OpContext& op) {
   op.out(op.map(numeric_in(op, 0), F));
@@ -44,7 +44,7 @@ void of_two_ints(OpContext& op) {
   op.out(op.map(op.in(0), op.in(1), F));
 }
 
-// Any number of inputs, combined from left to right; of a mean, divided by their number.
+// Left fold of any number of inputs; IsMean divides it by their number.
 template <Binary F, bool IsMean = false>
 void of_many(OpContext& op) {
   std::vector<Operand> inputs;
@@ -59,21 +59,21 @@ void of_many(OpContext& op) {
 
 Expr magnitude(const Expr& x) { return is_unsigned_int(x.dtype()) ? x : abs(x); }
 
-// Integers are rounded towards zero, as a cast does.
+// Integer results are truncated towards zero, like a cast.
 Expr error_function(const Expr& x) {
   return is_float(x.dtype()) ? erf(x) : cast(x.dtype(), erf(cast(DType::f64, x)));
 }
 
 Expr reciprocal(const Expr& x) { return 1 / x; }
 
-// Zeros and NaNs keep themselves.
+// sign(x) = x for zeros and NaNs.
 Expr sign(const Expr& x) {
   const Expr not_positive =
       is_unsigned_int(x.dtype()) ? x : select(lt(x, 0), number_like(x, -1), x);
   return select(lt(0, x), number_like(x, 1), not_positive);
 }
 
-// The result has the type of the base, whatever the exponent's is.
+// The result has the type of the base. Mixed types are computed in i64 (both integers) or f64.
 void pow(OpContext& op) {
   numeric_in(op, 0);
   numeric_in(op, 1);
@@ -93,7 +93,7 @@ void mod(OpContext& op) {
                 [&](const Expr& a, const Expr& b) { return binary(which, a, b); }));
 }
 
-// Amounts outside the width of the type leave nothing but copies of the sign.
+// Shift amounts outside [0, bits) give 0, or -1 for a right shift of a negative number.
 void bit_shift(OpContext& op) {
   const Operand x = int_in(op, 0);
   const std::string direction = op.text("direction");

@@ -71,7 +71,7 @@ namespace {
 
 void matmul_of(OpContext& op) { op.out(matmul(op, op.in(0), op.in(1))); }
 
-// `factor` times an expression of any type.
+// Multiplies an expression of any type by `factor`; an integer result is truncated.
 Expr scaled(const Expr& e, double factor) {
   if (factor == 1) return e;
   if (is_float(e.dtype())) return e * factor;
@@ -111,7 +111,7 @@ void gemm(OpContext& op) {
       }));
 }
 
-// A parameter of the left matrix's rows as something that broadcasts to the matrix.
+// Reshapes a parameter per row of the left matrix so that it broadcasts to the matrix.
 Operand per_row(Builder& b, const Operand& parameter, const Operand& matrix) {
   if (parameter.rank() != 1 || parameter.shape[0] == 1 || matrix.rank() < 2) return parameter;
   return b.reshape(parameter, {parameter.shape[0], 1});
@@ -138,7 +138,7 @@ void qlinear_matmul(OpContext& op) {
   op.out(y);
 }
 
-// Elimination with row exchanges; overwrites the matrix.
+// Gaussian elimination with partial pivoting; overwrites the matrix.
 double determinant(std::vector<double>& m, int64_t n) {
   double result = 1;
   for (int64_t k = 0; k < n; ++k) {
@@ -160,7 +160,7 @@ double determinant(std::vector<double>& m, int64_t n) {
   return result;
 }
 
-// Which row to eliminate with depends on the elements, so this is no loop nest.
+// A host kernel: pivoting depends on the elements, so this is not a loop nest.
 std::vector<Value> determinants(const HostCall& call) {
   const Tensor& x = call.inputs[0].tensor();
   const int64_t n = x.shape().back();

@@ -10,7 +10,7 @@ Expr quantized(const Expr& quotient, const std::optional<Expr>& zero_point, DTyp
   Expr y = is_float(to) ? quotient : round(quotient);
   if (zero_point) y = y + cast(y.dtype(), *zero_point);
   if (is_float(to)) return cast(to, y);
-  // Whatever is large enough to be inexact here lies beyond the ends.
+  // If y is so large that the sum above was rounded, it is out of range and clamped anyway.
   return cast(to, clamp(y, cast(y.dtype(), lowest(to)), cast(y.dtype(), highest(to))));
 }
 
@@ -22,11 +22,11 @@ Expr requantized(const Expr& sum, const Expr& left, const Expr& right, const Exp
 
 namespace {
 
-// Which scale (or zero point) belongs to an element: one for all, one for each position along an
-// axis, or one for each block of positions along it.
+// The quantization granularity: one scale (and zero point) per tensor, per position along an axis,
+// or per block of positions along an axis.
 class Granularity {
  public:
-  // Of input 0 and the scale, input 1.
+  // Derived from the shapes of input 0 and of the scale, input 1.
   explicit Granularity(OpContext& op) {
     const Shape& x = op.shape(0);
     const Shape& scale = op.shape(1);
@@ -44,7 +44,8 @@ class Granularity {
     block_ = block;
   }
 
-  // The element of `parameter`, which has the scale's shape, for an element of x.
+  // Returns the element of `parameter`, which has the shape of the scale, that applies to an
+  // element of x.
   Expr at(const Operand& parameter, const Axes& point) const {
     switch (kind_) {
       case Kind::tensor: return parameter(Axes(parameter.shape.size(), zero()));
@@ -70,16 +71,16 @@ std::optional<Operand> zero_point_in(OpContext& op) {
   if (!op.has(2)) return std::nullopt;
   const Operand zero_point = numeric_in(op, 2);
   const Shape& scale = op.shape(1);
-  // One for all may be a scalar here and a vector of one there.
+  // A single parameter may be a scalar in one input and a vector of one element in the other.
   const bool single = element_count(scale) == 1 && element_count(zero_point.shape) == 1;
   require(zero_point.shape == scale || single, "zero points have shape {}, scales {}",
           to_string(zero_point.shape), to_string(scale));
   return op.reshape(zero_point, scale);
 }
 
-// What the quotient of element and scale is rounded to.
+// The type to which the quotient of element and scale is rounded.
 DType division_type(const OpContext& op, DType scale) {
-  // Integers are divided as numbers; powers of two (f8e8m0) have no precision.
+  // Integer scales divide in f64. f8e8m0 has no mantissa, so quotients by it are rounded to f32.
   const DType by_default = !is_float(scale)         ? DType::f64
                            : scale == DType::f8e8m0 ? DType::f32
                                                     : scale;
@@ -123,7 +124,7 @@ void dequantize_linear(OpContext& op) {
           name(to));
   require(to != DType::f8e8m0, "scales of {} need the attribute 'output_dtype'", name(to));
   const DType wide = wide_type(to);
-  // Differences of integers are exact in a wider one.
+  // Differences of integers are exact in i64.
   const DType exact = is_int(x.dtype) ? DType::i64 : wide;
   op.out(op.compute(x.shape, [&](const Axes& point) {
     Expr y = cast(exact, x(point));
@@ -132,7 +133,7 @@ void dequantize_linear(OpContext& op) {
   }));
 }
 
-// The range of the input, widened to hold zero, spread over 0..255.
+// Maps the range of the input, extended to include zero, to 0..255.
 void dynamic_quantize_linear(OpContext& op) {
   const Operand x = float_in(op, 0);
   const auto extreme = [&](const Reducer& reducer) {
@@ -143,7 +144,7 @@ void dynamic_quantize_linear(OpContext& op) {
   const Operand scale = op.map(largest, smallest, [](const Expr& high, const Expr& low) {
     return (max(high, 0) - min(low, 0)) / 255;
   });
-  // An input of zeros only has no range to divide by.
+  // If all elements are zero, the scale is 0: divide by 1 instead.
   const auto divisor = [](const Expr& s) { return select(eq(s, 0), number_like(s, 1), s); };
   const Operand zero_point = op.map(smallest, scale, [&](const Expr& low, const Expr& s) {
     return quantized(-(min(low, 0) / divisor(s)), std::nullopt, DType::u8);

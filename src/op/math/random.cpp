@@ -9,20 +9,20 @@
 namespace aoe {
 namespace {
 
-// Numbers as numpy's RandomState draws them from the same seed, so that seeded models give what
-// ONNX's reference gives.
+// Random numbers identical to numpy's RandomState for the same seed, so that seeded models give the
+// results of ONNX's reference implementation.
 class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}
 
-  // In [0, 1), with all 53 bits of a double.
+  // Returns a number in [0, 1) with the full 53 bits of a double.
   double uniform() {
     const uint32_t high = static_cast<uint32_t>(engine_()) >> 5;
     const uint32_t low = static_cast<uint32_t>(engine_()) >> 6;
     return (high * 67108864.0 + low) / 9007199254740992.0;
   }
 
-  // Marsaglia's polar method gives two at a time.
+  // Marsaglia's polar method; it yields two numbers at a time.
   double normal() {
     if (spare_) return *std::exchange(spare_, std::nullopt);
     double x = 0;
@@ -43,7 +43,7 @@ class Random {
   std::optional<double> spare_;
 };
 
-// Chosen anew at each run where the model gives none.
+// If the model gives no seed, each run chooses one.
 using Seed = std::optional<uint32_t>;
 
 Random random_from(const Seed& seed) { return Random(seed ? *seed : std::random_device{}()); }
@@ -96,7 +96,7 @@ void random_uniform(OpContext& op) { drawn(op, shape_from_attribute(op), uniform
 void random_normal_like(OpContext& op) { drawn(op, shape_from_input(op), normal_numbers(op)); }
 void random_uniform_like(OpContext& op) { drawn(op, shape_from_input(op), uniform_numbers(op)); }
 
-// One with the probability that the input gives, else zero.
+// Draws 1 with the probability given by the input, otherwise 0.
 void bernoulli(OpContext& op) {
   const TensorType type = shape_from_input(op);
   require(is_float(op.dtype(0)) && type.dtype != DType::string, "{} from probabilities of type {}",
@@ -115,7 +115,8 @@ void bernoulli(OpContext& op) {
   });
 }
 
-// Which class a number in [0, 1) falls to, by logarithms of weights that need not add up to one.
+// A categorical distribution, given by unnormalized log-probabilities. Maps a number in [0, 1) to a
+// class.
 class Classes {
  public:
   Classes(const double* logarithms, int64_t count) : bounds_(logarithms, logarithms + count) {
@@ -131,7 +132,7 @@ class Classes {
   }
 
  private:
-  std::vector<double> bounds_;  // the sum of all weights up to and with each class
+  std::vector<double> bounds_;  // cumulative weights
 };
 
 void multinomial(OpContext& op) {
@@ -180,7 +181,7 @@ std::vector<Value> dropped(const Tensor& x, double ratio, const Seed& seed) {
   return {y, mask};
 }
 
-// Only from opset 12 on, and only if asked, is anything dropped.
+// Inference returns the input; elements are dropped only if training_mode (opset 12) is set.
 void dropout(OpContext& op) {
   const Operand x = float_in(op, 0);
   const bool training = op.has(2) && op.integer_in(2) != 0;

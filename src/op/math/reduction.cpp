@@ -58,8 +58,8 @@ Operand best_position(Builder& b, const Operand& x, int64_t axis, bool keep,
 
 namespace {
 
-// Axes are an attribute up to some opset, an input after; none means all, unless
-// noop_with_empty_axes says none.
+// Axes are an attribute in older opsets, an input in newer ones. No axes means all axes, or none
+// with noop_with_empty_axes.
 std::vector<int64_t> axes_of(OpContext& op) {
   std::vector<int64_t> axes = op.integers("axes", {});
   if (op.has(1)) axes = op.ints(1);
@@ -67,7 +67,8 @@ std::vector<int64_t> axes_of(OpContext& op) {
   return axes_since(0, op.rank(0));
 }
 
-// What to compute in so that nothing overflows or is rounded on the way.
+// Types of the computation: at least f32 for floats. Integers stay as they are (same_type), or
+// become f64 for roots and logarithms (float_type).
 DType same_type(DType dtype) { return is_float(dtype) ? wide_type(dtype) : dtype; }
 DType float_type(DType dtype) { return is_float(dtype) ? wide_type(dtype) : DType::f64; }
 
@@ -115,8 +116,8 @@ void reduce_prod(OpContext& op) { reduce_numbers(op, {product_of, same, unchange
 void reduce_sum(OpContext& op) { reduce_numbers(op, {sum_of, same, unchanged}); }
 void reduce_sum_square(OpContext& op) { reduce_numbers(op, {sum_of, squared, unchanged}); }
 
-// log(sum(exp(x))), with the largest element taken out so that nothing overflows. Where that is
-// infinite there is nothing to take out.
+// log(sum(exp(x - max))) + max, so that exp does not overflow. An infinite maximum is not
+// subtracted: inf - inf would be NaN.
 void reduce_log_sum_exp(OpContext& op) {
   const Operand x = numeric_in(op, 0);
   const DType type = float_type(x.dtype);

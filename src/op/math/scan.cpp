@@ -4,14 +4,15 @@
 namespace aoe {
 namespace {
 
-// Everything so far along an axis, combined: after step k each element holds 2^k neighbours.
+// Parallel prefix combination along an axis (Hillis and Steele): after step k, each element
+// combines the last 2^k elements. O(n log n) operations, but every step is elementwise.
 void running(OpContext& op, int64_t identity, Expr (*combine)(const Expr&, const Expr&)) {
   const Operand x = numeric_in(op, 0);
   const auto axis = static_cast<size_t>(normalize_axis(op.integer_in(1), x.rank()));
   const bool exclusive = op.flag("exclusive", false);
   const int64_t direction = op.flag("reverse", false) ? 1 : -1;
   const DType type = is_float(x.dtype) ? wide_type(x.dtype) : x.dtype;
-  // The element `distance` before this one, or the identity beyond the edge.
+  // Returns the element `distance` positions earlier, or the identity if that is outside the axis.
   const auto before = [&](const Operand& from, const Axes& point, int64_t distance) {
     Axes index = point;
     index[axis] = point[axis] + direction * distance;

@@ -8,8 +8,8 @@
 namespace aoe {
 namespace {
 
-// For angle m / length of a turn, the matrix that turns (real, imaginary) by it:
-// [[cos, -sin], [sin, cos]]; clockwise if not `inverse`.
+// For m in [0, length): the 2 x 2 rotation matrix [[cos, -sin], [sin, cos]] of (real, imaginary) by
+// m / length of a turn, clockwise unless `inverse`.
 Operand rotations(Builder& b, const Fourier& how, DType dtype) {
   return b.compute({how.length, 2, 2}, [&](const Axes& point) {
     const double turn = 2 * M_PI / static_cast<double>(how.length) * (how.inverse ? 1 : -1);
@@ -19,7 +19,7 @@ Operand rotations(Builder& b, const Fourier& how, DType dtype) {
   });
 }
 
-// Fails unless the last axis holds real numbers, or pairs.
+// Fails unless the last axis holds real (1) or complex (2) numbers.
 void require_signal(const Operand& x) {
   require(x.rank() >= 2 && (x.shape.back() == 1 || x.shape.back() == 2),
           "{} where the last axis must hold 1 (real) or 2 (complex) numbers", to_string(x.shape));
@@ -47,7 +47,8 @@ Operand fourier(Builder& b, const Operand& x, const Fourier& how) {
                  index.back() = in[1];
                  Expr sample = cast(dtype, x(std::move(index)));
                  if (real_result) {
-                   // All but the first and the middle one stand for their mirror image too.
+                   // The other half of the spectrum is the conjugate: all but the zero frequency
+                   // and the Nyquist frequency count twice.
                    const Expr alone = eq(in[0], 0) | eq(in[0] * 2, how.length);
                    sample = select(alone, sample, sample * 2);
                  }
@@ -104,7 +105,7 @@ void stft(OpContext& op) {
       {.axis = 2, .length = length, .inverse = false, .onesided = op.flag("onesided", true)}));
 }
 
-// a0 - a1 cos(x) + a2 cos(2x) over one turn.
+// The window a0 - a1 cos(x) + a2 cos(2x), over one period.
 void window(OpContext& op, double a0, double a1, double a2) {
   const int64_t size = op.integer_in(0);
   const DType dtype = dtype_attr(op, "output_datatype", DType::f32);
@@ -128,10 +129,10 @@ void mel_weight_matrix(OpContext& op) {
   const DType dtype = dtype_attr(op, "output_datatype", DType::f32);
   require(bands >= 0 && length >= 0, "{} bands of a transform of {} points", bands, length);
   const auto number = [&](int input) { return cast(DType::f64, scalar_in(op, input)({})); };
-  // On the mel scale, and back from it.
+  // Conversions between hertz and the mel scale.
   const auto mel = [](const Expr& hertz) { return log(hertz / 700 + 1) * (2595 / M_LN10); };
   const auto hertz = [](const Expr& of_mel) { return (exp(of_mel * (M_LN10 / 2595)) - 1) * 700; };
-  // Each band rises from one edge to the next and falls to the one after.
+  // Band i is a triangle over the edges i, i + 1 and i + 2.
   const Operand edges = op.compute({checked_add(bands, 2)}, [&](const Axes& at) {
     const Expr low = mel(number(3));
     const Expr each = (mel(number(4)) - low) / static_cast<double>(bands + 2);

@@ -14,15 +14,15 @@ constexpr std::string_view kDomain = "ai.onnx.ml";
 void binarizer(OpContext& op) {
   const double threshold = op.real("threshold", 0);
   op.out(op.map(op.in(0), [&](const Expr& x) {
-    // An integer is above a fraction if it is above what is below that.
+    // For integers x, x > threshold is equivalent to x > floor(threshold).
     const Expr limit =
         Expr::constant(x.dtype(), is_int(x.dtype()) ? std::floor(threshold) : threshold);
     return cast(x.dtype(), lt(limit, x));
   }));
 }
 
-// Attributes `prefix`_floats, _int64s, _strings or _tensor as a vector; an empty handle if none is
-// there.
+// Returns the attribute `prefix`_floats, _int64s, _strings or _tensor as a vector, or an empty
+// handle if none is present.
 Tensor listed(const OpContext& op, const std::string& prefix) {
   const auto length = [](const auto& list) { return Shape{std::ssize(list)}; };
   if (op.has_attr(prefix + "_tensor")) {
@@ -41,7 +41,7 @@ Tensor listed(const OpContext& op, const std::string& prefix) {
   return {};
 }
 
-// What a key without a value becomes, as a vector of one.
+// Returns the value for unknown keys, as a vector of one element.
 Tensor default_label(const OpContext& op, DType dtype) {
   if (op.has_attr("default_tensor")) {
     const Tensor& found = op.tensor_attr("default_tensor");
@@ -62,7 +62,8 @@ Tensor default_label(const OpContext& op, DType dtype) {
   return result;
 }
 
-// The first version names classes: strings become their positions, positions the strings.
+// Opset 1 lists classes instead of keys and values: strings map to their positions, integers to the
+// strings.
 void class_names(const OpContext& op, Tensor& keys, Tensor& values) {
   const std::vector<std::string> names = op.texts("classes_strings");
   std::vector<int64_t> positions;
@@ -72,13 +73,13 @@ void class_names(const OpContext& op, Tensor& keys, Tensor& values) {
   if (op.dtype(0) != DType::string) std::swap(keys, values);
 }
 
-// For each element of `x` where it stands among the keys (the last if it does so twice), or the
-// number of keys if nowhere.
+// For each element of `x`: its position among the keys (the last one if it occurs more than once),
+// or the number of keys if it is none of them.
 std::vector<int64_t> positions_in(const Tensor& keys, const Tensor& x) {
   std::vector<int64_t> positions;
   dispatch_any(keys.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    // Floats as doubles, of which those that are no number are one key.
+    // Floats are compared as doubles; all NaNs are the same key.
     using Key = std::conditional_t<
         std::is_same_v<T, std::string>, std::string,
         std::conditional_t<std::is_integral_v<T> || requires(T t) { t.value; }, int64_t, double>>;

@@ -19,7 +19,7 @@ size_t index_below(int64_t value, size_t count, std::string_view what) {
   return static_cast<size_t>(value);
 }
 
-// An attribute with one entry for each node or leaf.
+// Returns an attribute with one entry per node or leaf.
 std::vector<int64_t> entries(const OpContext& op, std::string_view name, size_t count) {
   std::vector<int64_t> values = op.integers(name);
   require(values.size() == count, "attribute '{}' has {} entries where others have {}", name,
@@ -27,7 +27,8 @@ std::vector<int64_t> entries(const OpContext& op, std::string_view name, size_t 
   return values;
 }
 
-// Winitzki's approximation of the inverse error function, good to three digits.
+// The inverse of the normal distribution function, from Winitzki's approximation of the inverse
+// error function, which is accurate to three digits.
 double probit(double p) {
   const double x = 2 * p - 1;
   constexpr double kA = 0.147;
@@ -99,7 +100,7 @@ TreeEnsemble::TreeEnsemble(const OpContext& op) {
   read_members(op);
 }
 
-// The sets follow each other in the order of the nodes that ask for one, each ended by a NaN.
+// The sets are concatenated in the order of the nodes with Mode::member, each terminated by a NaN.
 void TreeEnsemble::read_members(const OpContext& op) {
   std::vector<double> values;
   if (op.has_attr("membership_values")) values = op.tensor_attr("membership_values").to_doubles();

@@ -8,14 +8,15 @@
 
 namespace aoe {
 
-// Decision trees whose leaves add to scores of targets, as ai.onnx.ml's TreeEnsemble describes them
-// in its attributes. All indexes are checked when it is read, so traversing it stays in bounds.
+// A TreeEnsemble evaluates the decision trees in the attributes of ai.onnx.ml's TreeEnsemble. Each
+// tree contributes the weight of one leaf to the score of that leaf's target. All node and leaf
+// indexes are checked on construction, so that traversal stays in bounds.
 class TreeEnsemble {
  public:
   explicit TreeEnsemble(const OpContext& op);
 
   int64_t targets() const { return targets_; }
-  // One for each target.
+  // Returns one score per target.
   std::vector<double> scores(std::span<const double> features) const;
 
  private:
@@ -24,7 +25,7 @@ class TreeEnsemble {
   enum class Transform : uint8_t { none, softmax, logistic, softmax_zero, probit };
 
   struct Branch {
-    size_t to = 0;  // a node, or a leaf
+    size_t to = 0;  // index of a node, or of a leaf
     bool leaf = false;
   };
   struct TreeNode {

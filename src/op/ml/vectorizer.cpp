@@ -9,25 +9,26 @@
 namespace aoe {
 namespace {
 
-// What TfIdfVectorizer knows of the n-grams it counts. Words are numbered, so that texts and
-// numbers are counted alike; a word that is in no n-gram has no number.
+// The n-grams that TfIdfVectorizer counts. Words are mapped to numbers, so that strings and
+// integers are counted by the same code; a word that is in no n-gram has no number.
 struct Grams {
   struct Gram {
-    int64_t column = 0;  // of the output
+    int64_t column = 0;  // column of the output
     float weight = 1;
   };
 
   std::map<std::string, int64_t> words;
   std::map<int64_t, int64_t> numbers;
   std::map<std::vector<int64_t>, Gram> known;
-  bool once = false;  // found twice counts as much as found once
+  bool once = false;  // an n-gram counts once, however often it occurs (IDF)
   int64_t shortest = 1;
   int64_t longest = 1;
   int64_t max_skip = 0;
-  int64_t width = 0;  // of the output
+  int64_t width = 0;  // columns of the output
 };
 
-// Numbers for the pool's entries, and into `known` for looking them up.
+// Numbers the distinct entries of the pool in order of appearance; `known` maps an entry to its
+// number.
 template <typename T>
 std::vector<int64_t> numbered(const std::vector<T>& pool, std::map<T, int64_t>& known) {
   std::vector<int64_t> result;
@@ -65,11 +66,11 @@ Grams read_grams(const OpContext& op) {
     require(column >= 0, "ngram_indexes has {}", column);
     grams.width = std::max(grams.width, checked_add(column, 1));
   }
-  // Where the 1-grams, the 2-grams, ... start in the pool.
+  // Start of the 1-grams, 2-grams, ... in the pool.
   std::vector<int64_t> starts = op.integers("ngram_counts");
   grams.longest = std::min(grams.longest, std::ssize(starts));
   starts.push_back(std::ssize(pool));
-  size_t gram = 0;  // its place in ngram_indexes
+  size_t gram = 0;  // position in ngram_indexes
   for (int64_t length = 1; length < std::ssize(starts); ++length) {
     const int64_t start = starts[static_cast<size_t>(length) - 1];
     const int64_t end = starts[static_cast<size_t>(length)];
@@ -86,7 +87,7 @@ Grams read_grams(const OpContext& op) {
   return grams;
 }
 
-// The numbers of a text's words, -1 for unknown ones.
+// Maps the words of a text to their numbers, unknown ones to -1.
 std::vector<int64_t> words_of(const Tensor& x, const Grams& grams) {
   const auto number = [](const auto& known, const auto& word) {
     const auto found = known.find(word);
@@ -111,7 +112,7 @@ void count_grams(std::span<const int64_t> words, const Grams& grams, float* row)
       for (int64_t at = start; at < count && std::ssize(gram) < grams.longest; at += distance) {
         gram.push_back(words[static_cast<size_t>(at)]);
         if (gram.back() < 0) break;
-        // A single word is the same at any distance.
+        // 1-grams are the same for every skip distance; count them once.
         if (gram.size() == 1 && distance > 1) continue;
         const auto found = grams.known.find(gram);
         if (found == grams.known.end()) continue;

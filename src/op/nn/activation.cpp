@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// y = f(x) of floating-point numbers, rounded to a small type only at the end.
+// Applies f to floats in at least f32; narrower types are rounded once, at the end.
 void activate(OpContext& op, const std::function<Expr(const Expr&)>& f) {
   op.out(op.map(float_in(op, 0),
                 [&](const Expr& x) { return cast(x.dtype(), f(cast(wide_type(x.dtype()), x))); }));
@@ -35,7 +35,7 @@ void thresholded_relu(OpContext& op) {
 void prelu(OpContext& op) {
   const Operand x = numeric_in(op, 0);
   Operand slope = op.in(1);
-  // Before opset 7 a slope of several elements is one for each channel.
+  // Before opset 7, a slope of several elements is one per channel.
   const bool by_channel = op.opset() < 7 && slope.rank() == 1 && slope.extent(0) > 1;
   if (by_channel && x.rank() > 1) slope = aligned_at(op, slope, 1, x.rank());
   require(broadcast(x.shape, slope.shape) == x.shape,
@@ -122,7 +122,7 @@ void shrink(OpContext& op) {
   }));
 }
 
-// Bounds are attributes before opset 11, inputs after. Where both cross, the upper one wins.
+// Bounds are attributes before opset 11, inputs since. If min > max, the result is max.
 void clip(OpContext& op) {
   std::vector<Operand> operands{numeric_in(op, 0)};
   const bool has_low = op.has(1);

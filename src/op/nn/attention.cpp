@@ -31,7 +31,8 @@ std::vector<Operand> scaled_scores(Builder& b, const Heads& queries, const Heads
   require(keys.count() > 0 && queries.count() % keys.count() == 0,
           "{} query heads cannot share {} key heads", queries.count(), keys.count());
   const int64_t group = queries.count() / keys.count();
-  // The standard scales both sides before they are multiplied, which shows in narrow floats only.
+  // ONNX multiplies both sides by sqrt(scale) before the product. That matters only in floats
+  // narrower than f32, where it rounds; otherwise the sum is scaled.
   const DType dtype = queries.x.dtype;
   const DType type = product_type(dtype);
   const bool narrow = type != dtype;
@@ -108,7 +109,7 @@ namespace {
 enum Input : uint8_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kValidLength };
 enum ScoreOutput : uint8_t { kRaw, kCapped, kBiased, kShares };
 
-// The past's positions, then the new ones: [batch, heads, length, size].
+// Concatenates past and new positions: [batch, heads, length, size].
 Heads continued(OpContext& op, int past_input, const Heads& now) {
   const Operand past = op.in(past_input);
   const Shape expected{now.batch(), now.count(), past.rank() == 4 ? past.shape[2] : 0, now.size()};
@@ -128,10 +129,10 @@ Operand unpacked(Builder& b, const Heads& x) {
                    [&](const Axes& i) { return x.at(i[0], i[1], i[2], i[3]); });
 }
 
-// A mask's element for a head, a query and a position: those it leaves out on the right are hidden.
+// An attention mask. Its axes broadcast, except the last: positions beyond its end are hidden.
 struct Mask {
   Operand x;
-  bool choice;  // which positions to see, rather than a number to add
+  bool choice;  // boolean: positions to attend to, otherwise a bias to add
 
   Expr at(const Expr& b, const Expr& head, const Expr& query, const Expr& position) const {
     const Expr point[] = {b, head, query, position};
@@ -158,16 +159,16 @@ std::optional<Mask> mask_in(OpContext& op, const Shape& scores) {
   return Mask{mask, mask.dtype == DType::boolean};
 }
 
-// Which positions a query may see, by their order.
+// The positions that a query may attend to according to their order.
 struct Reach {
   bool causal;
-  int64_t left;                  // positions back from the query's, or -1: all
-  int64_t right;                 // ahead of it
+  int64_t left;                  // window size before the query's position; -1: unlimited
+  int64_t right;                 // after it; -1: unlimited
   int64_t past;                  // positions before the first query
-  std::optional<Operand> valid;  // of each batch: positions that hold something
+  std::optional<Operand> valid;  // per batch element: number of valid keys
   int64_t queries;
 
-  // Nothing where all are seen.
+  // Returns the condition, or an empty Expr if all positions are visible.
   Expr seen(const Expr& b, const Expr& query, const Expr& position) const {
     Expr result;
     const auto also = [&](const Expr& condition) {
@@ -222,7 +223,7 @@ void attention(OpContext& op) {
   require(shown >= kRaw && shown <= kShares, "qk_matmul_output_mode is {}; 0 to 3 are expected",
           shown);
 
-  // Everything up to the softmax happens in one stage.
+  // Scale, cap, mask and bias are the epilogue of the product: one stage up to the softmax.
   const auto scores = scaled_scores(
       op, q, keys, op.real("scale", default_scale(q.size())), [&](const Axes& o, const Expr& raw) {
         const Expr capped = cap > 0 ? cap * tanh(raw / cap) : raw;

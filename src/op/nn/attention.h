@@ -21,25 +21,25 @@ struct Heads {
   }
 };
 
-// Splits [batch, length, hidden] into heads; a tensor of rank 4 is taken as it is.
+// Splits [batch, length, hidden] into heads; a tensor of rank 4 is used as it is.
 Heads heads_of(Builder& b, const Operand& x, int64_t count);
 
-// Products of queries and keys, scaled: [batch, kv heads, query heads of each, queries, keys].
-// `results` makes what is wanted of one.
+// Scaled products of queries and keys: [batch, kv heads, query heads per kv head, queries, keys].
+// `results` is the epilogue: it returns the values to store for a score.
 using Scores = std::function<std::vector<Expr>(const Axes& point, const Expr& score)>;
 std::vector<Operand> scaled_scores(Builder& b, const Heads& queries, const Heads& keys,
                                    double scale, const Scores& results);
-// The scale where none is stated, for heads of some size.
+// The scale if the model states none: 1 / sqrt(size of a head).
 double default_scale(int64_t size);
 
-// The type that an attribute `softmax_precision` names.
+// Returns the type that the attribute `softmax_precision` names.
 DType softmax_type(const OpContext& op, DType otherwise);
 
-// Each element's share along the last axis, zeros where every element is -infinity.
+// Softmax along the last axis, but zeros if all elements are -infinity (a fully masked row).
 Operand shares(Builder& b, const Operand& scores);
 
-// Sums over positions of `weights` [batch, kv heads, group, queries, positions] times values, as
-// [batch, heads, queries, size], or packed as the values are.
+// Sums `weights` [batch, kv heads, group, queries, positions] times values over the positions. The
+// result is [batch, heads, queries, size], or [batch, queries, heads x size] if `packed`.
 Operand weighted_values(Builder& b, const Operand& weights, const Heads& values, DType dtype,
                         bool packed);
 

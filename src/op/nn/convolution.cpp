@@ -93,8 +93,8 @@ void conv(OpContext& op) {
   op.out(convolution(op, x, w, bias_in(op, 2, w.shape[0]), window, groups));
 }
 
-// A parameter of the output channels, or one for all, as something that broadcasts along `axis`
-// of a tensor of that rank.
+// Reshapes a parameter, one per output channel or one for all, so that it broadcasts along `axis`
+// of a tensor of rank `rank`.
 Operand per_channel(Builder& b, const Operand& parameter, int64_t channels, size_t axis,
                     size_t rank) {
   const int64_t count = element_count(parameter.shape);
@@ -111,7 +111,8 @@ void conv_integer(OpContext& op) {
   const Operand w = op.in(1);
   const auto [window, groups] = setting_of(op, x.shape, w.shape);
   const size_t rank = x.shape.size();
-  // Padding stands for zero, so the zero points go before the window slides.
+  // Padding has the value 0 after centering, so zero points are subtracted before the window is
+  // applied.
   const Operand image =
       op.has(2) ? centered(op, x, per_channel(op, op.in(2), 1, 1, rank)) : centered(op, x);
   const Operand filter =
@@ -134,8 +135,8 @@ void qlinear_conv(OpContext& op) {
              [](const std::vector<Expr>& e) { return requantized(e[0], e[1], e[2], e[3], e[4]); }));
 }
 
-// A convolution of each channel with a separate kernel that sees only what came before, going on
-// from the end of an earlier part of the sequence.
+// A depthwise causal 1-D convolution: each output depends on the current and the kernel - 1
+// previous elements. Before the first element these come from past_state.
 void causal_conv_with_state(OpContext& op) {
   const Operand x = op.in(0);
   const Operand w = op.in(1);
@@ -152,7 +153,7 @@ void causal_conv_with_state(OpContext& op) {
   const int64_t before = kernel - 1;
   const Expr zero = Expr::integer(x.dtype, 0);
 
-  // What came before, then the input.
+  // The sequence: state (or zeros), then input.
   const Shape state{x.shape[0], x.shape[1], before};
   const Shape whole{x.shape[0], x.shape[1], checked_add(before, x.shape[2])};
   std::optional<Operand> past;
@@ -175,7 +176,7 @@ void causal_conv_with_state(OpContext& op) {
       [&](const Axes& out, const Expr& sum) {
         Expr e = bias ? sum + cast(sum.dtype(), (*bias)({out[1]})) : sum;
         if (activation == "none") return e;
-        // The activation is of the rounded result.
+        // ONNX applies the activation to the result rounded to the element type.
         const Expr rounded = cast(sum.dtype(), cast(x.dtype, e));
         return rounded * sigmoid(rounded);
       }));

@@ -7,10 +7,11 @@
 namespace aoe {
 namespace {
 
-// The parts of an attention between which subgraphs may change what flows.
+// The two halves of an attention, before and after the softmax. Subgraphs may modify the values on
+// either side of the softmax.
 struct Flexible {
   double scale;
-  DType precision;  // of scores and shares
+  DType precision;  // type of scores and probabilities
   DType dtype;
 
   Operand scores(Builder& b, const Operand& queries, const Operand& keys) const {
@@ -33,7 +34,7 @@ struct Flexible {
 
 using Build = std::function<Operand(Builder&, const std::vector<Operand>&)>;
 
-// What `build` makes of `inputs`, at once.
+// Builds a workload of `inputs` by `build` and evaluates it immediately.
 Tensor evaluated(const std::vector<Tensor>& inputs, const Build& build) {
   Builder b;
   std::vector<Operand> operands;
@@ -43,7 +44,7 @@ Tensor evaluated(const std::vector<Tensor>& inputs, const Build& build) {
   return evaluator.run(inputs, 1)[0];
 }
 
-// What the subgraph in an attribute makes of a tensor; of the same type, as the standard asks.
+// Applies the subgraph in an attribute to a tensor. ONNX requires a result of the same type.
 Tensor changed(const HostCall& call, std::string_view attribute, const Tensor& x) {
   const std::vector<Value> results = call.run_body(attribute, {x});
   require(results.size() == 1 && results[0].is_tensor() && results[0].tensor().type() == x.type(),

@@ -8,7 +8,7 @@ namespace aoe {
 
 FoldAxis::FoldAxis(const Geometry& g)
     : g_(g), quotients_(g.output), remainders_(1), taps_(g.kernel) {
-  // A stride longer than the output would lay out more than there is.
+  // If the stride exceeds pad + output, [quotient, remainder] would be larger than the output.
   if (g.stride == 1 || g.dilation > 1 || g.stride > checked_add(g.pad, g.output)) return;
   remainders_ = g.stride;
   taps_ = ceil_div(g.kernel, g.stride);
@@ -41,7 +41,7 @@ Operand Fold::sum(Builder& b, DType dtype, const Shape& lead, const Shape& over,
   Shape reduced = over;
   Shape laid_out = lead;
   bool exact = true;
-  std::vector<size_t> quotient_axis;  // its remainder, if there is one, comes right after
+  std::vector<size_t> quotient_axis;  // followed by the axis of the remainder, if it is split
   for (size_t i = 0; i < axes.size(); ++i) {
     quotient_axis.push_back(shape.size());
     shape.push_back(axes[i].quotients());

@@ -9,7 +9,7 @@ Operand sum_of_all(Builder& b, const Operand& x) {
   return b.reduce(sum_of(x.dtype), {}, x.shape, [&](const Axes&, const Axes& in) { return x(in); });
 }
 
-// Reads target, weight and attributes of the call; `log_probability` is [N, C, d1, ...].
+// Reads target, weight and attributes of the call. `log_probability` is [N, C, d1, ...].
 Operand likelihood_loss(OpContext& op, const Operand& log_probability) {
   const Shape& shape = log_probability.shape;
   const Operand target = int_in(op, 1);
@@ -34,7 +34,7 @@ Operand likelihood_loss(OpContext& op, const Operand& log_probability) {
   const auto losses = op.compute_all(expected, [&](const Axes& point) {
     Expr label = cast(DType::i64, target(point));
     const Expr ignored = ignores ? eq(label, ignored_class) : Expr::integer(DType::boolean, 0);
-    // The ignored class need not be one of those that there are.
+    // The ignored class may be outside [0, C): load class 0 instead, and select 0.
     label = select(ignored, Expr::integer(DType::i64, 0), label);
     Axes index = point;
     index.insert(index.begin() + 1, label);

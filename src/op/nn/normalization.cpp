@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// Of elements along some axes, which stay with extent 1; in the wide type.
+// Mean and variance along some axes, which remain with extent 1; in the wide type.
 struct Moments {
   Operand mean;
   Operand variance;
@@ -38,7 +38,7 @@ Operand inverse_deviation(Builder& b, const Operand& variance, double epsilon) {
   return b.map(variance, [&](const Expr& v) { return 1 / sqrt(v + epsilon); });
 }
 
-// (x - mean) * factor * scale + bias, rounded at the end; `scale` and `bias` may be missing.
+// (x - mean) * factor * scale + bias, rounded once, at the end; `scale` and `bias` may be null.
 Operand scaled(Builder& b, const Operand& x, const Operand& mean, const Operand& factor,
                const Operand* scale, const Operand* bias) {
   const DType wide = mean.dtype;
@@ -58,7 +58,7 @@ Operand scaled(Builder& b, const Operand& x, const Operand& mean, const Operand&
   });
 }
 
-// A parameter that has one element for each channel, axis 1, in a shape that broadcasts.
+// Returns a parameter with one element per channel (axis 1), in a shape that broadcasts.
 Operand channel_parameter(OpContext& op, int input, int64_t channels, int64_t rank) {
   const Operand parameter = float_in(op, input);
   require(parameter.shape == Shape{channels}, "input {} has shape {} where {} is expected", input,
@@ -77,10 +77,11 @@ void batch_normalization(OpContext& op) {
   require(x.rank() >= 1, "the input is a scalar");
   require(op.opset() >= 7 || op.flag("is_test", false),
           "training mode (is_test = 0) of opset {} is not supported", op.opset());
-  const int64_t channels = x.rank() > 1 ? x.extent(1) : 1;  // a vector is one channel
+  const int64_t channels = x.rank() > 1 ? x.extent(1) : 1;  // a vector has one channel
   const double epsilon = op.real("epsilon", 1e-5f);
   const DType wide = wide_type(x.dtype);
-  const bool spatial = op.flag("spatial", true);  // opset 8 and before: else one for each element
+  const bool spatial =
+      op.flag("spatial", true);  // opset 8 and before; if false, one parameter per element
   std::vector<Operand> parameters;
   for (int i = 1; i <= 4; ++i) {
     parameters.push_back(spatial ? channel_parameter(op, i, channels, x.rank()) : float_in(op, i));
@@ -118,7 +119,7 @@ void instance_normalization(OpContext& op) {
   op.out(scaled(op, x, m.mean, factor, &scale, &bias));
 }
 
-// These norms compute in `stash_type`, or wider where the input is.
+// Converts to the type of the computation: `stash_type`, or f64 if the input is f64.
 Operand stashed(OpContext& op, const Operand& x) {
   const DType stash = dtype_attr(op, "stash_type", DType::f32);
   require(is_float(stash), "attribute 'stash_type' names {}, which is no floating-point type",
@@ -133,10 +134,10 @@ void group_normalization(OpContext& op) {
   const int64_t groups = op.integer("num_groups");
   require(groups > 0 && channels % groups == 0, "{} channels cannot be cut into {} groups",
           channels, groups);
-  // [batch, group, channel in the group, the rest]
+  // [batch, group, channel of the group, all other axes]
   const int64_t rest = element_count({x.shape.begin() + 2, x.shape.end()});
   const Shape grouped{x.extent(0), groups, channels / groups, rest};
-  // Before opset 21 the parameters are one for each group.
+  // Before opset 21 there is one parameter per group.
   const bool by_group = op.opset() < 21;
   const auto parameter = [&](int input) {
     const Operand given = channel_parameter(op, input, by_group ? groups : channels, 2);
@@ -215,7 +216,7 @@ void lp_normalization(OpContext& op) {
   }));
 }
 
-// Each element over a power of the squares around it, from neighbouring channels.
+// x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta.
 void local_response_normalization(OpContext& op) {
   const Operand x = float_in(op, 0);
   require(x.rank() >= 2, "the input has shape {} and so no channels", to_string(x.shape));
@@ -224,7 +225,7 @@ void local_response_normalization(OpContext& op) {
   const double share = op.real("alpha", 0.0001f) / static_cast<double>(size);
   const double beta = op.real("beta", 0.75);
   const double bias = op.real("bias", 1);
-  // Beyond the number of channels a window sees nothing more.
+  // The window is clamped to the number of channels: `size` comes from a file and may be huge.
   const int64_t before = std::min((size - 1) / 2, x.extent(1));
   const int64_t after = std::min(size - 1 - (size - 1) / 2, x.extent(1));
   const DType wide = wide_type(x.dtype);

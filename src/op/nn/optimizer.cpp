@@ -6,9 +6,8 @@ namespace {
 
 constexpr std::string_view kTraining = "ai.onnx.preview.training";
 
-// The tensors that one step updates. Inputs are the learning rate R, the update count T, then all
-// tensors X, all their gradients G, then each kind of state; outputs are all new X, then the
-// states.
+// One training step. Inputs: learning rate R, update count T, then all tensors X, all their
+// gradients G, then all states of each kind. Outputs: all new X, then the new states of each kind.
 class Step {
  public:
   Step(OpContext& op, int states) : op_(op), states_(states) {
@@ -20,7 +19,7 @@ class Step {
     count_ = scalar_in(op, 1);
   }
 
-  // What a definition computes with, all in the tensor's type.
+  // Operands of an update for one element, all in the type of the tensor.
   struct Elements {
     Expr rate;
     Expr count;
@@ -28,7 +27,7 @@ class Step {
     Expr gradient;
     std::vector<Expr> states;
   };
-  // New tensor first, then the new states.
+  // Returns the new element, then the new states.
   using Update = std::function<std::vector<Expr>(const Elements&)>;
 
   void apply(const Update& update) {

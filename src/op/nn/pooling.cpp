@@ -12,10 +12,10 @@ Window pooling_window(const OpContext& op) {
   return window_of(op, op.shape(0), op.integers("kernel_shape"), op.flag("ceil_mode", false));
 }
 
-// The window that reductions go over: padding adds nothing to them.
+// The window for reductions over the input, without kernel positions that only meet padding.
 Window seeing_window(const OpContext& op) { return pooling_window(op).without_blind_positions(); }
 
-// Index into the input: batch and channel are those of the output.
+// Index into the input for an output point and a kernel position.
 Axes index_at(const Window& window, const Axes& out, const Axes& in) {
   return joined(Axes{out[0], out[1]}, window.positions(std::span(out).subspan(2), in));
 }
@@ -24,14 +24,14 @@ Shape pooled_shape(const OpContext& op, const Window& window) {
   return joined(Shape{op.shape(0)[0], op.shape(0)[1]}, window.output);
 }
 
-// Elements before the one at `index` of the spatial axes, in memory where the last axis is fastest.
+// Row-major position of `index` in the spatial axes.
 Expr flat_index(std::span<const Expr> index, const Shape& extents) {
   Expr flat = Expr::integer(DType::i64, 0);
   for (size_t i = 0; i < extents.size(); ++i) flat = flat * extents[i] + index[i];
   return flat;
 }
 
-// The same element's index where the first spatial axis is fastest.
+// Converts a row-major position to column-major order (first spatial axis fastest).
 Expr column_major(Expr flat, const Shape& extents) {
   std::vector<Expr> index(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {
@@ -60,7 +60,7 @@ void max_pool(OpContext& op) {
         const Axes index = index_at(window, out, in);
         const auto spatial = std::span(index).subspan(2);
         Expr position = flat_index(spatial, window.input);
-        // Padding must lose against an element that is as low as it.
+        // Padding must lose against an equal element, so it gets the highest position.
         for (size_t i = 0; i < window.rank() && window.reaches_outside(); ++i) {
           const Expr inside = le(0, spatial[i]) & lt(spatial[i], window.input[i]);
           position = select(inside, position, highest(DType::i64));
@@ -75,7 +75,8 @@ void max_pool(OpContext& op) {
   op.out(results[1]);
 }
 
-// Kernel positions that meet the input, or also its padding, at an output position of one axis.
+// Number of kernel positions inside the input (and its padding, if requested) at an output
+// position, along one axis.
 Expr count_along(const Window& window, size_t axis, const Expr& out, bool with_padding) {
   const int64_t kernel = window.kernel[axis];
   const int64_t dilation = window.dilations[axis];
@@ -113,7 +114,7 @@ void average_pool(OpContext& op) {
       })[0]);
 }
 
-// |x|^p summed, and the p-th root of the sum.
+// The two steps of an Lp norm: |x|^p, and the p-th root of their sum.
 Expr powered(const Expr& x, int64_t p) {
   if (p == 1) return abs(x);
   return p == 2 ? x * x : pow(abs(x), p);
@@ -147,7 +148,7 @@ void lp_pool(OpContext& op) {
 
 using Element = std::function<Expr(const Expr&)>;
 
-// Reduction over all spatial axes, which stay with extent 1.
+// Reduces all spatial axes, which remain with extent 1.
 void global_pool(OpContext& op, const Reducer& reducer, const Element& before,
                  const Element& after) {
   const Operand x = op.in(0);
@@ -186,7 +187,7 @@ void global_lp_pool(OpContext& op) {
       [&](const Expr& e) { return cast(dtype, rooted(e, p)); });
 }
 
-// Where the elements go is in a tensor: no loop nest over the output.
+// A host kernel: the positions to write to are in a tensor.
 std::vector<Value> put_back(const Tensor& x, const Tensor& places, const Shape& pooled_from,
                             const Shape& shape) {
   Tensor y = Tensor::zeros({x.dtype(), shape});
@@ -224,7 +225,7 @@ void max_unpool(OpContext& op) {
           to_string(x));
   const Shape strides = spatial_attribute(op, "strides", rank, 1, 1);
   const Shape pads = spatial_attribute(op, "pads", 2 * rank, 0, 0);
-  // What was pooled, as far as the pooled shape tells: indices refer to it.
+  // The smallest input shape from which pooling gives this shape; indices refer to it.
   Shape pooled_from{x[0], x[1]};
   for (size_t i = 0; i < rank; ++i) {
     const int64_t padded = checked_add(checked_mul(spatial[i] - 1, strides[i]), kernel[i]);

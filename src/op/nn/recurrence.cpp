@@ -8,16 +8,16 @@
 namespace aoe {
 namespace {
 
-// Every step adds stages.
+// Limits the size of the workload: time is unrolled, and every step adds stages.
 constexpr int64_t kMostSteps = 1 << 16;
 
 struct Parametric {
-  std::optional<double> alpha;  // default, where it has the parameter
+  std::optional<double> alpha;  // default value; empty if the function has no such parameter
   std::optional<double> beta;
   Expr (*apply)(const Expr& x, double alpha, double beta);
 };
 
-// By name in lower case: exporters differ in the spelling.
+// Keys in lower case: exporters spell the names differently.
 const std::map<std::string, Parametric>& known_activations() {
   static const std::map<std::string, Parametric> known{
       {"affine", {1, 0, [](const Expr& x, double a, double b) { return x * a + b; }}},
@@ -39,7 +39,7 @@ const std::map<std::string, Parametric>& known_activations() {
        {{},
         {},
         [](const Expr& x, double, double) {
-          // exp of a large number would overflow.
+          // Avoids the overflow of exp(x) for large x.
           return max(x, 0) + log(1 + exp(-abs(x)));
         }}},
       {"softsign", {{}, {}, [](const Expr& x, double, double) { return x / (1 + abs(x)); }}},
@@ -75,7 +75,7 @@ std::vector<Activation> activations_of(const OpContext& op, size_t directions,
   require(names.size() >= directions * defaults.size(), "{} activations where {} are expected",
           names.size(), directions * defaults.size());
   const double clip = op.real("clip", 0);
-  // The lists hold numbers for those activations alone that take them.
+  // Only activations with a parameter consume an entry of the list.
   const auto taken_from = [](const std::vector<double>& list, size_t& next,
                              const std::optional<double>& otherwise) {
     if (!otherwise) return 0.0;
@@ -134,7 +134,7 @@ Recurrence::Recurrence(OpContext& op, int64_t gates)
   };
   input_weights_ = by_gate(1, x[2]);
   hidden_weights_ = by_gate(2, hidden_);
-  // [direction, of input or of hidden state, gate, hidden]
+  // [direction, bias of input or of hidden state, gate, hidden]
   if (op.has(3)) bias_ = op_.reshape(wide(3), {direction_count_, 2, gates_, hidden_});
   if (op.has(4)) lengths_ = op.in(4);
 }
@@ -222,7 +222,7 @@ Recurrence::Result Recurrence::run(const Direction& direction, State state, cons
 
 void Recurrence::finish(const std::vector<Result>& results) {
   const DType dtype = op_.dtype(0);
-  // The operand of the direction, out of two.
+  // Selects the result of the direction.
   const auto chosen = [&](const Expr& direction, const auto& element) {
     const Expr first = cast(dtype, element(results[0]));
     if (direction_count_ == 1) return first;

@@ -8,14 +8,14 @@ namespace {
 using Direction = Recurrence::Direction;
 using State = Recurrence::State;
 
-// Positions of the inputs that not all cells have.
+// Inputs that not all cells have.
 constexpr int kInitialHidden = 5;
 constexpr int kInitialCell = 6;
 constexpr int kPeepholes = 7;
 
 Expr at_time(int64_t time) { return Expr::integer(DType::i64, time); }
 
-// The activations of one direction.
+// Returns the activations of one direction.
 std::vector<Activation> part_for(const std::vector<Activation>& all, const Direction& direction,
                                  int64_t count) {
   const auto first = all.begin() + direction.which * count;
@@ -97,7 +97,7 @@ void lstm(OpContext& op) {
   Recurrence layer(op, 4);
   const auto activations = activations_of(op, layer.direction_count(), {"Sigmoid", "Tanh", "Tanh"});
   const bool coupled = op.flag("input_forget", false);
-  std::optional<Operand> peepholes;  // [direction, of input, output or forget gate, hidden]
+  std::optional<Operand> peepholes;  // [direction; input, output or forget gate; hidden]
   if (op.has(kPeepholes)) {
     const Shape expected{layer.direction_count(), checked_mul(3, layer.hidden())};
     require(op.shape(kPeepholes) == expected, "input {} has shape {}, not {}", kPeepholes,
@@ -120,7 +120,7 @@ void lstm(OpContext& op) {
         const auto gate = [&](int64_t which) {
           return gates({o[0], Expr::integer(DType::i64, which), o[1]});
         };
-        // What a gate sees of the cell.
+        // The gate's sum, plus its peephole weight times the cell.
         const auto peek = [&](int64_t which, const Expr& cell) {
           if (!peepholes) return gate(which);
           const Expr weight = (*peepholes)(

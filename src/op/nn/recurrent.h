@@ -8,52 +8,52 @@
 
 namespace aoe {
 
-// Fails when a sequence is too long to be laid out step by step; lengths come from files.
+// Fails if a sequence is too long to be unrolled: lengths come from files.
 void check_steps(int64_t count);
 
 using Activation = std::function<Expr(const Expr&)>;
 
-// The activations of all directions in turn, `defaults.size()` for each, with their parameters and
-// the clipping of what goes into them.
+// Returns the activations of all directions, `defaults.size()` for each, with their parameters;
+// each clips its argument if the attribute `clip` is set.
 std::vector<Activation> activations_of(const OpContext& op, size_t directions,
                                        const std::vector<std::string>& defaults);
 
-// What RNN, GRU and LSTM have in common: inputs in one layout and type, and the loop over time.
+// The common part of RNN, GRU and LSTM: inputs in one layout and type, and the loop over time.
 class Recurrence {
  public:
-  // `gates` are the rows of hidden_size in the weights.
+  // The weights have `gates` x hidden_size rows.
   Recurrence(OpContext& op, int64_t gates);
 
   // One direction of the layer.
   struct Direction {
     int64_t which;
     bool backwards;
-    Operand inputs;  // [time, batch, gate, hidden]: the input's share of every gate, with its bias
+    Operand inputs;  // [time, batch, gate, hidden]: input times weights plus bias, for all steps
   };
   std::vector<Direction> directions();
 
-  // A state after each step: [batch, hidden].
+  // The states after a step, each [batch, hidden].
   using State = std::vector<Operand>;
-  // From the states before step `time` to those after it; the first is the output.
+  // Computes the states after step `time` from those before it; the first state is the output.
   using Step = std::function<State(int64_t time, const State& before)>;
 
   struct Result {
     Operand sequence;  // [time, batch, hidden]
     State last;
   };
-  // Runs over time, keeping states and giving zeros where a sequence has ended.
+  // Unrolls the steps. Beyond the end of a sequence, states are kept and outputs are zero.
   Result run(const Direction& direction, State state, const Step& step);
 
-  // The state in input `index` of a direction, or zeros.
+  // Returns the initial state in input `index` for a direction, or zeros.
   Operand initial(int index, const Direction& direction);
 
-  // For `count` gates from `first` on, hidden states times weights plus bias: `finish` makes a
-  // result [batch, gate, hidden] of it.
+  // Hidden state times recurrent weights plus bias, for `count` gates from `first` on. `finish` is
+  // the epilogue; the result is [batch, gate, hidden].
   using Finish = std::function<Expr(const Axes& point, const Expr& sum)>;
   Operand product(const Operand& hidden, const Direction& direction, int64_t first, int64_t count,
                   const Finish& finish);
 
-  // Adds the outputs: the sequences, then each of the last states.
+  // Appends the outputs: the sequences, then each final state.
   void finish(const std::vector<Result>& results);
 
   DType type() const { return type_; }
@@ -67,7 +67,7 @@ class Recurrence {
   OpContext& op_;
   int64_t gates_;
   bool batch_first_;
-  DType type_;  // of all arithmetic: float32 for narrower floats
+  DType type_;  // of all arithmetic: f32 for narrower floats
   int64_t direction_count_;
   int64_t steps_;
   int64_t batch_;

@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// x minus the largest element along the axis.
+// x - max(x) along the axis.
 Operand shifted(Builder& b, const Operand& x, int64_t axis) {
   const DType wide = wide_type(x.dtype);
   const Operand largest =
@@ -15,7 +15,7 @@ Operand shifted(Builder& b, const Operand& x, int64_t axis) {
   return b.map(x, largest, [&](const Expr& e, const Expr& m) { return cast(wide, e) - m; });
 }
 
-// From opset 13 these operators go along `axis`. Before, the input is seen as a matrix whose rows
+// Since opset 13, `axis` is the axis of the function. Before, the input is a matrix whose columns
 // are all axes from `axis` on.
 void along_axis(OpContext& op, Operand (*f)(Builder&, const Operand&, int64_t)) {
   const Operand x = float_in(op, 0);
@@ -27,7 +27,7 @@ void along_axis(OpContext& op, Operand (*f)(Builder&, const Operand&, int64_t)) 
   op.out(op.reshape(f(op, matrix, 1), x.shape));
 }
 
-// One at the first largest element along the axis, zero elsewhere.
+// 1 at the first maximum along the axis, 0 elsewhere.
 Operand hardmax(Builder& b, const Operand& x, int64_t axis) {
   if (element_count(x.shape) == 0) return x;
   const Operand best = best_position(b, x, axis, true, arg_max_of(x.dtype, false));

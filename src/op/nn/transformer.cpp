@@ -11,7 +11,7 @@
 namespace aoe {
 namespace {
 
-// Turns pairs of elements by the angle of their token's position.
+// Rotates pairs of elements by an angle that depends on the position of the token.
 void rotary_embedding(OpContext& op) {
   const Operand input = op.in(0);
   const Operand cosines = op.in(1);
@@ -35,7 +35,7 @@ void rotary_embedding(OpContext& op) {
   const bool interleaved = op.flag("interleaved", false);
   const DType type = product_type(input.dtype);
   Shape lead(x.x.shape.begin(), x.x.shape.end() - 1);
-  // The last two axes: a pair's two elements and the pairs, in the order of memory.
+  // The last two axes: side and pair in their order in memory.
   const Operand pairs =
       op.compute(joined(lead, interleaved ? Shape{half, 2} : Shape{2, half}), [&](const Axes& o) {
         const Expr& pair = o[interleaved ? 3 : 4];
@@ -60,7 +60,8 @@ void rotary_embedding(OpContext& op) {
   op.out(op.reshape(y, input.shape));
 }
 
-// Writing at given places is reading, for each place, what was written there or was there before.
+// A scatter as a gather: each position of the cache loads from the update if that covers it, and
+// keeps its old value otherwise.
 void tensor_scatter(OpContext& op) {
   const Operand past = op.movable(0);
   const Operand update = op.movable(1);
@@ -91,14 +92,14 @@ void tensor_scatter(OpContext& op) {
   }));
 }
 
-// What the recurrence of linear attention reads, token by token, all as float32.
+// The inputs of the recurrence of linear attention, by token, all in f32.
 struct Tokens {
   Heads query;
   Heads key;
   Heads value;
-  std::optional<Heads> kept;  // factors of the state: [batch, length, kv heads, 1 or key size]
+  std::optional<Heads> kept;  // decay of the state: [batch, length, kv heads, 1 or key size]
   std::optional<Heads> rate;  // [batch, length, 1 or kv heads, 1]
-  int64_t group;              // query heads of each key head
+  int64_t group;              // query heads per key head
   double scale;
 
   static Expr at(const Heads& x, const Expr& b, const Expr& head, int64_t time, const Expr& i) {
@@ -156,7 +157,7 @@ Tokens tokens_of(OpContext& op) {
   return t;
 }
 
-// The state [batch, heads, key size, value size] after one more token.
+// Returns the state [batch, heads, key size, value size] after one more token.
 Operand updated(Builder& b, const Tokens& t, const Operand& state, int64_t time) {
   const auto kept_state = [&](const Expr& batch, const Expr& head, const Expr& k, const Expr& v) {
     const Expr element = state({batch, head, k, v});
@@ -165,7 +166,7 @@ Operand updated(Builder& b, const Tokens& t, const Operand& state, int64_t time)
   const auto key = [&](const Expr& batch, const Expr& head, const Expr& k) {
     return Tokens::at(t.key, batch, head, time, k);
   };
-  std::optional<Operand> recalled;  // the value that the state holds for this key
+  std::optional<Operand> recalled;  // the value stored in the state for this key
   if (t.rate) {
     recalled = b.reduce(sum_of(DType::f32), {state.shape[0], state.shape[1], state.shape[3]},
                         {state.shape[2]}, [&](const Axes& o, const Axes& in) {
@@ -182,7 +183,7 @@ Operand updated(Builder& b, const Tokens& t, const Operand& state, int64_t time)
   });
 }
 
-// What the query heads read from a state: [batch, 1, query heads x value size].
+// Query heads times state: [batch, 1, query heads x value size].
 Operand read(Builder& b, const Tokens& t, const Operand& state, int64_t time) {
   const Operand y = b.reduce_all(
       sum_of(DType::f32), {state.shape[0], state.shape[1], t.group, state.shape[3]},

@@ -32,7 +32,7 @@ Spread spread_of(const OpContext& op, const Shape& x, Shape kernel) {
   const AutoPad auto_pad = auto_pad_of(op);
   const bool same = auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
   Shape stated = op.integers("output_shape", {});
-  // Some exporters state batch and channels too.
+  // Some exporters include batch and channels.
   if (stated.size() == rank + 2) stated.erase(stated.begin(), stated.begin() + 2);
   require(stated.empty() || stated.size() == rank, "output_shape {} for an input of shape {}",
           to_string(stated), to_string(x));
@@ -121,7 +121,7 @@ void col2im(OpContext& op) {
   require(block_size > 0 && columns.shape[1] % block_size == 0,
           "{} rows cannot be divided into blocks of shape {}", columns.shape[1], to_string(block));
   const int64_t channels = columns.shape[1] / block_size;
-  // The blocks lie where a window would slide over the image.
+  // Blocks are at the positions of a window that slides over the image.
   const Window window = window_of(op, joined(Shape{columns.shape[0], channels}, image), block);
   require(columns.shape[2] == element_count(window.output),
           "an image of shape {} has blocks at {} positions, not at {}", to_string(image),

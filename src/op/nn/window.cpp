@@ -5,15 +5,15 @@
 namespace aoe {
 namespace {
 
-// Beyond this a stride, a dilation, a padding or a kernel's extent is absurd. Products of two of
-// them fit.
+// Upper bound of strides, dilations, pads and kernel extents; larger ones are rejected as
+// nonsensical. Products of two of them fit into int64_t.
 constexpr int64_t kLargest = int64_t{1} << 31;
 
 int64_t covered(int64_t kernel, int64_t dilation) {
   return checked_add(checked_mul(kernel - 1, dilation), 1);
 }
 
-// SAME: as many outputs as strides fit into the input, padded on both sides almost alike.
+// auto_pad SAME: ceil(extent / stride) outputs; padding differs by at most one between both ends.
 void pad_alike(Window& window, size_t axis, bool more_at_end) {
   const int64_t stride = window.strides[axis];
   const int64_t extent = window.input[axis];
@@ -33,7 +33,7 @@ void count_outputs(Window& window, size_t axis, bool ceil_mode) {
   const int64_t padded = checked_add(from_begin, window.pads_end[axis]);
   const int64_t free = padded - window.span(axis);
   int64_t output = (ceil_mode ? ceil_div(free, stride) : floor_div(free, stride)) + 1;
-  // A window that would begin in the padding at the end sees nothing of the input.
+  // A window that begins in the padding at the end is dropped: it covers no input.
   if (ceil_mode && checked_mul(output - 1, stride) >= from_begin) --output;
   require(output > 0, "a kernel that covers {} does not fit into the padded extent {} of axis {}",
           window.span(axis), padded, axis + 2);
@@ -45,7 +45,7 @@ void count_outputs(Window& window, size_t axis, bool ceil_mode) {
 int64_t Window::span(size_t axis) const { return covered(kernel[axis], dilations[axis]); }
 
 Expr Window::position(size_t axis, const Expr& o, const Expr& k) const {
-  // An axis of one position adds nothing.
+  // Leaves out terms that are always zero.
   const Expr zero = Expr::integer(DType::i64, 0);
   const Expr start = output[axis] > 1 ? o * strides[axis] : zero;
   return (kernel[axis] > 1 ? start + k * dilations[axis] : start) - pads_begin[axis];
@@ -115,7 +115,7 @@ Window window_of(const OpContext& op, const Shape& x, Shape kernel, bool ceil_mo
     require(extent > 0 && extent <= kLargest,
             "the kernel's shape {} has an extent below 1 or above {}", to_string(kernel), kLargest);
   }
-  element_count(x);  // fails for extents that are none
+  element_count(x);  // fails for negative or overflowing extents
   window.kernel = std::move(kernel);
   window.strides = spatial_attribute(op, "strides", rank, 1, 1);
   window.dilations = spatial_attribute(op, "dilations", rank, 1, 1);

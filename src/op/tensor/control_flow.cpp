@@ -27,12 +27,13 @@ void if_op(OpContext& op) {
   });
 }
 
-// What a body gives in each iteration, to be stacked along a new axis in the end.
+// The outputs of a body in all iterations, to be stacked along a new axis.
 class ScanOutput {
  public:
   void add(const Value& value) {
     const Tensor& tensor = value.tensor();
-    // An endless loop must end before it has eaten the memory, which an empty tensor takes too.
+    // Bounds the memory of a loop that does not terminate. kTensorBytes is charged per tensor, so
+    // that empty ones count too.
     constexpr int64_t kTensorBytes = 256;
     bytes_ = checked_add(bytes_, tensor.bytes() + kTensorBytes);
     require(bytes_ <= tensor_limit(),
@@ -43,7 +44,8 @@ class ScanOutput {
   }
   void reverse() { std::reverse(parts_.begin(), parts_.end()); }
 
-  // `declared` is what is known of the body's output: all there is if there was no iteration.
+  // `declared` is the inferred type of the body's output; it gives the shape if there was no
+  // iteration.
   Tensor stacked(int64_t axis, const ValueType& declared) const {
     if (!parts_.empty()) return stack(parts_, axis);
     Shape shape = declared.shape.value_or(Shape{});
@@ -57,8 +59,8 @@ class ScanOutput {
   int64_t bytes_ = 0;
 };
 
-// Appends what was scanned to `results`. Where there was no iteration, what the body would have
-// given for `inputs` decides the types.
+// Appends the stacked outputs to `results`. If there was no iteration, their types are inferred
+// from the body and the types of `inputs`.
 void append_stacked(const HostCall& call, const std::vector<ScanOutput>& scanned,
                     const std::vector<int64_t>& axes, const std::vector<Value>& inputs,
                     std::vector<Value>& results) {
@@ -109,11 +111,11 @@ void loop(OpContext& op) {
   });
 }
 
-// What Scan's attributes say, for all its versions.
+// The attributes of Scan, for all opsets.
 struct ScanRules {
   size_t states = 0;
-  size_t inputs = 0;   // that are scanned
-  size_t outputs = 0;  // that are stacked
+  size_t inputs = 0;   // scanned inputs
+  size_t outputs = 0;  // stacked outputs
   std::vector<int64_t> input_axes, input_reversed, output_axes, output_reversed;
 };
 
@@ -141,8 +143,8 @@ ScanRules scan_rules(const OpContext& op, int64_t inputs) {
   return rules;
 }
 
-// `state` holds the initial states and gets the final ones; `length` steps, or as many as there
-// are.
+// Scans `length` steps, or the whole sequences. `state` holds the initial states and receives the
+// final ones; returns the stacked outputs.
 std::vector<Value> scan_over(const HostCall& call, const ScanRules& rules,
                              const std::vector<Tensor>& sequences, std::vector<Value>& state,
                              std::optional<int64_t> length) {
@@ -183,7 +185,7 @@ std::vector<Value> scan_over(const HostCall& call, const ScanRules& rules,
   return outputs;
 }
 
-// Opset 8: a separate scan for each element of a batch, whose sequences may have different lengths.
+// Opset 8: a separate scan per batch element; their sequences may have different lengths.
 std::vector<Value> scan_batch(const HostCall& call, const ScanRules& rules) {
   const auto input = [&](size_t i) -> const Tensor& { return call.inputs[1 + i].tensor(); };
   const Tensor& first = input(rules.states);

@@ -7,14 +7,14 @@
 namespace aoe {
 namespace {
 
-// A loaded index as a position along an axis: negative ones count from the end. Whether it is in
-// range shows when it is loaded with.
+// Converts a loaded index to a position: negative ones count from the end. The range is checked by
+// the load that uses it.
 Expr position(const Expr& index, int64_t extent) {
   const Expr wide = cast(DType::i64, index);
   return select(lt(wide, 0), wide + extent, wide);
 }
 
-// Slices of `x` along `axis`, one for each index, in the place of that axis.
+// Replaces `axis` of `x` by the axes of `indices`: one slice of `x` per index.
 Operand gather(Builder& b, const Operand& x, const Operand& indices, int64_t axis) {
   const auto at = static_cast<size_t>(normalize_axis(axis, x.rank()));
   const auto at_end = at + indices.shape.size();
@@ -67,7 +67,7 @@ void gather_nd(OpContext& op) {
   const int64_t tuple = indices.shape.back();
   require(tuple >= 1 && tuple <= x.rank() - batch,
           "tuples of {} indices into {} after {} batch axes", tuple, to_string(x.shape), batch);
-  const auto picked = static_cast<size_t>(batch + tuple);  // axes of x that are not kept whole
+  const auto picked = static_cast<size_t>(batch + tuple);  // leading axes of x that are indexed
   Shape shape(indices.shape.begin(), indices.shape.end() - 1);
   shape.insert(shape.end(), x.shape.begin() + batch + tuple, x.shape.end());
   op.out(op.compute(std::move(shape), [&](const Axes& point) {
@@ -87,7 +87,7 @@ void gather_nd(OpContext& op) {
 void one_hot(OpContext& op) {
   const Operand indices = op.in(0);
   const double given_depth = op.number_in(1);
-  const Operand values = op.movable(2);  // off, on
+  const Operand values = op.movable(2);  // values for off and on
   require(given_depth >= 0 && given_depth < 0x1p62, "a depth of {}", given_depth);
   require(values.shape == Shape{2}, "values are {}, not the two for off and on",
           to_string(values.shape));
@@ -104,7 +104,7 @@ void one_hot(OpContext& op) {
   }));
 }
 
-// Indices into the last axis; a vector counts as a matrix of one row.
+// Gathers along the last axis; a vector is treated as a matrix of one row.
 void array_feature_extractor(OpContext& op) {
   const Operand x = op.movable(0);
   const Operand indices = int_in(op, 1);
@@ -113,7 +113,8 @@ void array_feature_extractor(OpContext& op) {
   op.out(gather(op, rows, flat, -1));
 }
 
-// Slices of an axis, or of the flattened tensor, where the condition holds.
+// Selects the slices of an axis, or the elements of the flattened tensor, for which the condition
+// is true.
 void compress(OpContext& op) {
   op.need(2);
   const bool flat = !op.has_attr("axis");

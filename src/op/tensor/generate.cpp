@@ -18,7 +18,7 @@ Tensor vector_of(const std::vector<From>& elements) {
                     {static_cast<int64_t>(elements.size())});
 }
 
-// The contents stand in one of several attributes.
+// The value is in one of several attributes, depending on its type.
 void constant(OpContext& op) {
   if (op.has_attr("value")) return give(op, op.tensor_attr("value"));
   if (op.has_attr("sparse_value")) return give(op, op.tensor_attr("sparse_value"));
@@ -45,9 +45,9 @@ void constant_of_shape(OpContext& op) {
   op.out(op.compute(op.ints(0), [&](const Axes&) { return element({}); }));
 }
 
-// How many steps of `delta` lie between start and limit.
+// Number of elements from start to limit (exclusive) in steps of `delta`.
 int64_t count_of_ints(int64_t start, int64_t limit, int64_t delta) {
-  // The difference of two int64 needs one bit more.
+  // In 128 bits: the difference of two int64 needs 65.
   const __int128 distance = static_cast<__int128>(limit) - start;
   if (distance == 0 || (distance < 0) != (delta < 0)) return 0;
   const __int128 step = delta < 0 ? -static_cast<__int128>(delta) : delta;

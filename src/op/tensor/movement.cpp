@@ -8,11 +8,12 @@
 namespace aoe {
 namespace {
 
-// More parts than this are joined in two halves first: where each element comes from is found by
-// trying part after part.
+// More parts than this are concatenated in two halves first, because the expression of an element
+// contains a load from every part.
 constexpr size_t kPartsAtOnce = 8;
 
-// The element at `point` of the joined parts [first, last), the first of which starts at `begin`.
+// Returns the element at `point` of the concatenation of parts [first, last), which begins at
+// `begin`.
 Expr joined(const std::vector<Operand>& parts, size_t first, size_t last, int64_t begin,
             const Axes& point, size_t axis) {
   if (last - first == 1) {
@@ -45,7 +46,8 @@ Operand transpose(Builder& b, const Operand& x, const std::vector<int64_t>& perm
   require(perm.size() == x.shape.size() && normalize_axes(perm, x.rank()) == perm,
           "permutation {} does not fit a tensor of rank {}", to_string(perm), x.rank());
   Shape shape;
-  std::vector<int64_t> moved;  // axes that matter to where elements are
+  std::vector<int64_t>
+      moved;  // axes with an extent other than 1: their order decides whether elements move
   for (const int64_t axis : perm) {
     shape.push_back(x.extent(axis));
     if (shape.back() != 1) moved.push_back(axis);
@@ -140,8 +142,8 @@ void concat_op(OpContext& op) {
   op.out(concat(op, parts, op.integer("axis")));
 }
 
-// Sizes come as attribute or input; else the axis is cut into equal parts, from opset 18 on with a
-// smaller last one.
+// Sizes are an attribute or an input. Without them the parts are equal; since opset 18 the last may
+// be smaller.
 std::vector<int64_t> split_sizes(const OpContext& op, int64_t extent) {
   if (op.has(1)) return op.ints(1);
   if (op.has_attr("split")) return op.integers("split");
@@ -174,11 +176,11 @@ void split(OpContext& op) {
   }
 }
 
-// The positions that start:end:step selects of `extent`, clamped as the standard says.
+// Returns the positions that start:end:step selects of `extent`, clamped as ONNX specifies.
 Range selected(int64_t start, int64_t end, int64_t step, int64_t extent) {
   require(step != 0, "a step of 0");
   if (extent == 0) return {};
-  // Longer steps select the same, and the arithmetic below must not overflow.
+  // A longer step selects the same positions, and could overflow below.
   step = std::clamp(step, -extent, extent);
   if (start < 0) start += extent;
   if (end < 0) end += extent;
@@ -222,7 +224,7 @@ void tile(OpContext& op) {
   require(repeats.size() == x.shape.size(), "{} repeats for a tensor of rank {}", repeats.size(),
           x.rank());
   Shape shape;
-  Shape nested;  // repetition and position within, in turn
+  Shape nested;  // each axis as [repetition, position]
   for (size_t i = 0; i < repeats.size(); ++i) {
     require(repeats[i] >= 0, "{} repeats", repeats[i]);
     shape.push_back(checked_mul(repeats[i], x.shape[i]));

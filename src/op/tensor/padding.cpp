@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// Where along an axis of `extent` the position `at`, which may lie outside, gets its element from.
+// Maps position `at`, which may be outside an axis of `extent`, to the position of its element.
 Expr source(PadMode mode, const Expr& at, int64_t extent) {
   const Expr zero = Expr::integer(DType::i64, 0);
   switch (mode) {
@@ -17,7 +17,7 @@ Expr source(PadMode mode, const Expr& at, int64_t extent) {
     case PadMode::reflect: break;
   }
   if (extent == 1) return zero;
-  // There and back again, the ends once.
+  // A triangle wave with period 2 * last: the ends are not repeated.
   const int64_t last = extent - 1;
   return last - abs(mod(at, checked_mul(2, last)) - last);
 }
@@ -103,7 +103,7 @@ void center_crop_pad(OpContext& op) {
   std::vector<Margin> margins(x.shape.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     require(target[i] >= 0, "a target extent of {}", target[i]);
-    // Truncated: an odd difference is cut or added at the end.
+    // Division truncates: of an odd difference, the larger part is at the end.
     const int64_t difference = target[i] - x.extent(axes[i]);
     margins[static_cast<size_t>(axes[i])] = {difference / 2, difference - difference / 2};
   }

@@ -52,7 +52,7 @@ void update(Reduction reduction, T& target, const T& with) {
   } else {
     const auto a = static_cast<int64_t>(target);
     const auto b = static_cast<int64_t>(with);
-    // Sums and products wrap around; their bits are those of unsigned arithmetic.
+    // Sums and products wrap around; unsigned arithmetic gives the same bits without overflow.
     if (reduction == Reduction::add || reduction == Reduction::mul || std::is_same_v<T, uint64_t>) {
       const auto wide = combined(reduction, static_cast<uint64_t>(a), static_cast<uint64_t>(b));
       target = static_cast<T>(static_cast<int64_t>(wide));
@@ -62,8 +62,8 @@ void update(Reduction reduction, T& target, const T& with) {
   }
 }
 
-// A copy of the data in which runs of `length` elements, which start at `targets`, are updated with
-// the updates' runs in turn.
+// Returns a copy of the data in which runs of `length` elements, starting at `targets`, are updated
+// with consecutive runs of `updates`.
 Tensor updated(const Tensor& data, const std::vector<int64_t>& targets, int64_t length,
                const Tensor& updates, Reduction reduction) {
   require(updates.dtype() == data.dtype(), "updates are {}, the data {}", name(updates.dtype()),

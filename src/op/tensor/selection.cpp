@@ -9,7 +9,8 @@
 namespace aoe {
 namespace {
 
-// -1, 0 or 1. NaN is equal to itself and greater than everything else, as numpy sorts it.
+// Three-way comparison: -1, 0 or 1. NaN equals NaN and is greater than everything else, as in
+// numpy.
 template <typename T>
 int compare(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -27,7 +28,8 @@ int compare(const T& a, const T& b) {
   }
 }
 
-// The first `k` positions along each line of `x`, largest (or smallest) first, of equals the lower.
+// Positions of the `k` largest (or smallest) elements along each line of `x`, in order; ties by
+// position.
 template <typename T>
 void top_positions(const T* x, const AxisView& along, int64_t k, bool largest, int64_t* result) {
   std::vector<int64_t> order(static_cast<size_t>(along.extent));
@@ -100,7 +102,7 @@ void non_zero(OpContext& op) {
   });
 }
 
-// Lexicographic order of the slices `a` and `b` along an axis.
+// Lexicographic comparison of the slices at positions `a` and `b`.
 template <typename T>
 int compare_slices(const T* x, const AxisView& along, int64_t a, int64_t b) {
   for (int64_t o = 0; o < along.outer; ++o) {
@@ -114,11 +116,11 @@ int compare_slices(const T* x, const AxisView& along, int64_t a, int64_t b) {
 }
 
 struct Group {
-  int64_t first = 0;  // where its slice occurs first
+  int64_t first = 0;  // first position of the slice
   std::vector<int64_t> members;
 };
 
-// Equal slices along an axis, in ascending order of the slices.
+// Groups of equal slices along an axis, in ascending order of the slices.
 std::vector<Group> groups_of(const Tensor& x, const AxisView& along) {
   std::vector<int64_t> order(static_cast<size_t>(along.extent));
   std::iota(order.begin(), order.end(), 0);
@@ -187,7 +189,7 @@ Box box_of(const float* corners, bool center_point) {
     return {corners[0] - half_width, corners[1] - half_height, corners[0] + half_width,
             corners[1] + half_height};
   }
-  // Any two opposite corners, each as y, x.
+  // Any two opposite corners, each given as (y, x).
   return {std::min(corners[1], corners[3]), std::min(corners[0], corners[2]),
           std::max(corners[1], corners[3]), std::max(corners[0], corners[2])};
 }
@@ -202,12 +204,12 @@ bool overlap(const Box& a, const Box& b, float threshold) {
 }
 
 struct Suppression {
-  int64_t limit = 0;  // boxes of a class
+  int64_t limit = 0;  // maximum number of boxes per class
   float overlap = 0;
   std::optional<float> score;
 };
 
-// Positions of the boxes that remain, best first.
+// Returns the positions of the boxes that are kept, highest score first.
 std::vector<int64_t> surviving(const std::vector<Box>& boxes, const float* scores,
                                const Suppression& rules) {
   std::vector<int64_t> order;

@@ -6,14 +6,14 @@
 namespace aoe {
 namespace {
 
-// A tensor with no elements could be split into more parts than memory has place for.
+// Bound on the number of parts: an axis of a tensor without elements may be arbitrarily long.
 constexpr int64_t kMaxParts = int64_t{1} << 24;
 
 ValueType sequence_like(const OpContext& op, int input) {
   return ValueType::sequence_of(op.type(input).dtype);
 }
 
-// A tensor of which only the type of the elements is known.
+// A tensor type of which only the element type is known.
 ValueType tensor_of(std::optional<DType> dtype) {
   ValueType type;
   type.dtype = dtype;
@@ -80,7 +80,8 @@ void sequence_length(OpContext& op) {
   });
 }
 
-// Lengths of the parts of an axis: one length for all but the last, or one for each.
+// Returns the lengths of the parts: `split` is one length for all (the last may be shorter), or one
+// per part.
 std::vector<int64_t> part_lengths(const Tensor& split, int64_t extent) {
   std::vector<int64_t> lengths = split.to_ints();
   if (split.rank() == 0) {
@@ -151,7 +152,7 @@ void sequence_map(OpContext& op) {
           });
 }
 
-// An optional with an element is the element itself, one without is nothing.
+// A present optional is represented by its element, an absent one by an empty Value.
 void optional(OpContext& op) {
   std::optional<DType> dtype;
   if (op.has(0)) dtype = op.type(0).dtype;

@@ -6,7 +6,7 @@
 namespace aoe {
 namespace {
 
-// Shape and Size need the type alone, so they are known wherever shapes are.
+// Shape and Size are constants as soon as the type of the input is known.
 void shape(OpContext& op) {
   const Shape& extents = op.shape(0);
   const int64_t rank = op.rank(0);
@@ -62,7 +62,7 @@ void flatten(OpContext& op) {
                                     element_count(Shape(middle, from.end()))}));
 }
 
-// Axes are an attribute up to opset 12, an input after.
+// Axes are an attribute up to opset 12, an input since 13.
 std::optional<std::vector<int64_t>> given_axes(const OpContext& op) {
   if (op.has(1)) return op.ints(1);
   if (op.has_attr("axes")) return op.integers("axes");

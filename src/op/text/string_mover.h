@@ -6,9 +6,10 @@
 
 namespace aoe {
 
-// Runs a workload that moves elements on strings: their places in a list of all of them, counted
-// from 1, stand in for them, 0 for the empty string. `operands` says which inputs of the call the
-// workload takes; all its outputs are such numbers.
+// Returns a host kernel that applies a workload of moves to strings. The workload moves i64
+// numbers: the 1-based positions of the strings in a list of all input strings, 0 for the empty
+// string. `operands` lists the inputs of the call that the workload reads; all outputs of the
+// workload are such numbers.
 HostKernel string_mover(Workload workload, std::vector<int> operands);
 
 }  // namespace aoe

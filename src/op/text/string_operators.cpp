@@ -17,8 +17,8 @@ constexpr std::string_view kWhitespace = " \t\n\v\f\r";
 
 enum class Case { keep, lower, upper };
 
-// The letters' cases as a locale has them: the named one if the system knows it, else Unicode's
-// usual ones.
+// Case conversion by a locale: the named one if the system has it in UTF-8, else C.UTF-8. Without
+// either, only ASCII letters change.
 class CaseTable {
  public:
   explicit CaseTable(const std::string& name) {
@@ -119,7 +119,8 @@ void string_concat(OpContext& op) {
   });
 }
 
-// At most `limit` cuts, from the left. Without a delimiter, at runs of whitespace.
+// Splits at `delimiter`, or at runs of whitespace if that is empty; at most `limit` splits, from
+// the left.
 std::vector<std::string> split_parts(std::string_view text, const std::string& delimiter,
                                      int64_t limit) {
   std::vector<std::string> parts;
