@@ -1,5 +1,5 @@
-// Runs a model of fixed shapes twice on memory of its own and prints what is largest in each
-// output:
+// Runs a model of fixed shapes twice on memory that the program allocates, and prints the largest
+// element of each output:
 //   c_inference MODEL
 
 #include <stdio.h>
@@ -12,7 +12,8 @@ static int complain(const char* message) {
   return 2;
 }
 
-// Memory of the size that the model says for `info`; NULL if it does not say one.
+// Allocates the bytes that the model states for `info`; NULL if it is not float32 or its shape is
+// not fixed.
 static void* memory_for(const aoe_info* info) {
   return info->dtype == AOE_FLOAT32 && info->bytes > 0 ? malloc(info->bytes) : NULL;
 }

@@ -1,4 +1,4 @@
-// Runs a model on zeros and prints the shape of what comes out:
+// Runs a model on zeros and prints the types and shapes of its outputs:
 //   run_model model.onnx
 
 #include <cstdio>
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
                    info.dtype.c_str());
       return 2;
     }
-    // An open dimension, -1, may be any size; one is the least.
+    // A symbolic dimension is reported as -1; use 1 for it.
     std::vector<int64_t> shape;
     size_t count = 1;
     for (const int64_t size : info.shape) {
