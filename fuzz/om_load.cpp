@@ -1,8 +1,8 @@
-// Feeds arbitrary bytes to the reader of .om files, what it accepts to simplification, and the
-// policies to their parser. An Error is an answer; anything else that is not a Graph is a bug.
+// Feeds arbitrary bytes to the reader of .om files, accepted graphs to simplification, and policies
+// to their parser. An Error is an expected result; anything else that is not a Graph is a bug.
 //
-// Checksums and sizes would keep what the fuzzer makes out of the reader, so the header is put
-// right first. The checksums of weights are compared after everything else, and need no help.
+// The reader would reject almost all mutated files by checksum or size, so the header is corrected
+// first. The checksums of weights are compared last and are left as they are.
 
 #include <cstring>
 #include <string>
@@ -22,7 +22,7 @@ struct Parts {
   std::string weights;
 };
 
-// Wherever the header says, as far as there is anything.
+// Splits a file where its header says, as far as there are bytes.
 Parts parts_of(const uint8_t* data, size_t size) {
   aoe::OmHeader header;
   std::memcpy(&header, data, sizeof header);
@@ -44,7 +44,7 @@ std::string file_of(const Parts& parts) {
   return file + parts.weights;
 }
 
-// Two items to decide about, a nest and a product.
+// A workload whose policies have two items, a nest and a product.
 const aoe::Workload& some_workload() {
   static const aoe::Workload workload = aoe::parse_workload(
       "in %0 f32[48,64]\n"
@@ -70,7 +70,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < sizeof(aoe::OmHeader)) return 0;
-  // Small, so that a shape read from the input cannot make one case slow.
+  // Small, so that a shape in the input cannot make one case slow.
   aoe::set_tensor_limit(int64_t{16} << 20);
   try {
     const std::string file = file_of(parts_of(data, size));

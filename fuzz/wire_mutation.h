@@ -11,13 +11,13 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace aoe {
 
-// Changes protocol buffers as messages: a fuzzer that changes bytes breaks the lengths around them,
-// and what it makes is mostly refused before anybody looks at it.
+// Mutates protocol buffers field by field. Mutating bytes instead breaks the enclosing lengths, and
+// the parser rejects most results at once.
 class WireMutation {
  public:
   explicit WireMutation(unsigned seed) : random_(seed) {}
 
-  // `message` with one field changed, left out, repeated, moved or replaced by another.
+  // Returns `message` with one field changed, removed, duplicated, moved or replaced by another.
   std::string changed(const std::string& message) {
     auto fields = parsed(message, 0);
     if (!fields || fields->empty()) return message;
@@ -46,7 +46,7 @@ class WireMutation {
     uint64_t tag = 0;  // field number and wire type
     uint64_t number = 0;
     std::string bytes;
-    std::optional<std::vector<Field>> inner;  // if the bytes read as a message
+    std::optional<std::vector<Field>> inner;  // if the bytes parse as a message
   };
   struct Place {
     std::vector<Field>* fields;
@@ -65,7 +65,7 @@ class WireMutation {
       field.bytes.assign(bytes.begin(), bytes.end());
       return;
     }
-    // Next to what it was, or one of those that overflow.
+    // Near the old number, or at a boundary of an integer type.
     const uint64_t candidates[] = {0,
                                    1,
                                    2,

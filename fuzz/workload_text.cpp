@@ -1,5 +1,5 @@
-// Feeds arbitrary texts to the parser of workloads. An Error is an answer; a workload must print as
-// a text that reads back as itself.
+// Feeds arbitrary texts to the parser of workloads. An Error is an expected result; an accepted
+// workload must print as a text that parses to the same workload.
 
 #include <cstdlib>
 #include <string_view>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     if (to_string(aoe::parse_workload(printed)) != printed) std::abort();
   } catch (const aoe::Error& error) {
-    // A printed constant of many elements has only its hash.
+    // Large constants print as their hash alone and do not parse back.
     if (printed.find('@') == std::string::npos) std::abort();
   }
   return 0;
