@@ -1,6 +1,7 @@
-// What compiling takes: compile_times MODEL.onnx... Prints a line for each function that the
-// models' kernels call, the slowest first, and how they lie together. Functions that models share
-// are compiled, and counted, once; with XDG_CACHE_HOME in an empty folder none comes from disk.
+// Measures compile times: compile_times MODEL.onnx... Prints a line for each function that the
+// models' kernels call, slowest first, then median, 90th percentile and maximum. Functions shared
+// by models are compiled and counted once; with XDG_CACHE_HOME in an empty folder none comes from
+// disk.
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-// Searchers at work in recorded spaces, without a clock:
+// Runs searchers on recorded spaces, without a clock:
 //
 //   gym WORKLOADS.txt FOLDER [OUTPUT]
 //
-// FOLDER has what gym_record wrote. Prints after how many samples each searcher has closed 80 % of
-// the gap between the default and the best known, and how much of it is left after some; with
-// OUTPUT also writes the curves to OUTPUT.csv and OUTPUT.svg.
+// FOLDER has the files that gym_record wrote. Prints after how many samples each searcher has
+// closed 80 % of the gap between the default and the best known policy, and how much of it is left
+// after given numbers of samples; with OUTPUT also writes the curves to OUTPUT.csv and OUTPUT.svg.
 
 #include <fmt/format.h>
 

@@ -33,13 +33,14 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBatch = 64;
 constexpr int kRounds = 6;
-// Those that look best are looked at for longer, until all that do have been.
+// The fastest samples are measured again with more rounds, until all of the fastest have been (at
+// most kMostRefinements times).
 constexpr double kTopShare = 0.01;
 constexpr size_t kFewestTop = 16;
 constexpr int kTopRounds = 24;
 constexpr int kMostRefinements = 6;
 constexpr double kTurnNs = 20e3;
-// Whoever is so much slower after one round has been looked at for long enough.
+// A sample that is slower than the default by this factor after one round is not measured further.
 constexpr double kHopeless = 4;
 
 class Recorder {
@@ -83,8 +84,8 @@ class Recorder {
   }
   std::string text_of(const Policy& policy) const { return to_string(policy, *of_.workload); }
 
-  // What is wanted first; then half at random, and half around the best so far, so that the part of
-  // the space where searchers end up is known best.
+  // The wanted policies first; then half random samples, and half crossovers and mutations of the
+  // best so far, so that the part of the space where searchers end up is sampled most densely.
   std::vector<RecordedSpace::Sample> next(std::vector<Policy>& wanted,
                                           const std::vector<RecordedSpace::Sample>& samples) {
     std::vector<size_t> best(samples.size());
@@ -116,7 +117,7 @@ class Recorder {
     return batch;
   }
 
-  // Nothing for what the job would refuse.
+  // Returns null for policies that a job would reject.
   std::unique_ptr<Kernel> made(const Policy& policy) const {
     try {
       auto kernel =
@@ -134,8 +135,8 @@ class Recorder {
     return best;
   }
 
-  // The shares of samples: of the shortest runs, in rounds in random order. The default has its
-  // turn right before each, so that both had the same moments to be fast in.
+  // Sets the share of each sample: its minimum time divided by the default's, in rounds in random
+  // order. The default runs right before each sample, so that both see the same machine state.
   void measure(std::vector<RecordedSpace::Sample>& samples, int rounds) {
     const auto count = static_cast<int64_t>(samples.size());
     std::vector<std::unique_ptr<Kernel>> kernels(samples.size());
@@ -164,7 +165,7 @@ class Recorder {
   }
 
   double turn(const Kernel& kernel) {
-    kernel.run_into(inputs_, outputs_);  // pays for what others left in the caches
+    kernel.run_into(inputs_, outputs_);  // warm-up: reloads the caches after other kernels
     double best = std::numeric_limits<double>::infinity();
     double total = 0;
     do {
@@ -205,7 +206,7 @@ class Recorder {
   Random random_{1};
   std::vector<Tensor> inputs_, weights_, outputs_;
   std::unique_ptr<Kernel> standard_;
-  std::map<std::string, bool> known_;  // and whether it was drawn at random
+  std::map<std::string, bool> known_;  // by text: was it drawn at random?
 };
 
 int record(const fs::path& workloads, const fs::path& folder, size_t policies,

@@ -1,5 +1,5 @@
 // Kills a process that writes a journal at random moments: journal_kills [KILLS [SEED]]. Exits with
-// 1 if more than the last entry was ever lost, or a journal was not whole.
+// 1 if more than the last entry was lost, or a journal was corrupt.
 
 #include "tests/cpp/journal_kills.h"
 
@@ -11,7 +11,7 @@
 int main(int argc, char** argv) {
   const int kills = argc > 1 ? std::atoi(argv[1]) : 500;
   const auto seed = static_cast<uint32_t>(argc > 2 ? std::atoi(argv[2]) : 0);
-  // Journals that grow for ever would be read most of the time.
+  // A new journal after this many kills: replaying an ever longer one would take most of the time.
   constexpr int kEach = 50;
   std::string folder = (std::filesystem::temp_directory_path() / "aoe_kills_XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 2;

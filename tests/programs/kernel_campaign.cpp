@@ -17,17 +17,17 @@
 
 namespace {
 
-// What the child is at, where its parent can read it.
+// Progress of the child, in memory shared with its parent.
 struct Progress {
   uint64_t seed;
   uint64_t failures;
-  uint64_t strips, halos;  // pairs with them
+  uint64_t strips, halos;  // pairs that have them
   char text[1 << 16];
 };
 Progress* progress = nullptr;
 
-// A minute of computing for one pair is a hang, and so is half an hour of anything: the campaign
-// may have been paused.
+// A pair hangs if it takes a minute of CPU time, or half an hour of wall-clock time, which is
+// generous because the campaign may be paused.
 constexpr unsigned kMostSecondsUsed = 60;
 constexpr unsigned kMostSeconds = 1800;
 
@@ -53,10 +53,10 @@ void run_pairs(uint64_t first, uint64_t last) {
   }
 }
 
-// Runs from `first` on; gives the first seed that is left.
+// Runs pairs from seed `first` on; returns the first seed that was not run.
 uint64_t run_in_child(uint64_t first, uint64_t last) {
   progress->seed = first;
-  std::fflush(stdout);  // or the child would print it again
+  std::fflush(stdout);  // otherwise the child prints it again
   const pid_t child = fork();
   if (child == 0) {
     run_pairs(first, last);
@@ -79,13 +79,13 @@ uint64_t run_in_child(uint64_t first, uint64_t last) {
 int main(int argc, char** argv) {
   const uint64_t pairs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000;
   const uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
-  // New processes now and then: the memory of thousands of kernels comes back.
+  // A new process after this many pairs releases the memory of their kernels.
   constexpr uint64_t kEach = 500;
   progress = static_cast<Progress*>(
       mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (progress == MAP_FAILED) return 2;
   if (pairs == 1) {
-    // In this process, for a debugger.
+    // In this process, for debugging.
     run_pairs(first, first + 1);
     return progress->failures == 0 ? 0 : 1;
   }
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{} pairs in {:.0f} s, {} by strips, {} with a halo, {} failed\n",
                at - first, seconds, progress->strips, progress->halos, progress->failures);
   }
-  // Far fewer strips than there are today would mean that they are not compared any more.
+  // Detects that the generator no longer produces strips with a halo.
   constexpr uint64_t kEnough = 1000;
   constexpr uint64_t kOneIn = 20;
   if (pairs >= kEnough && progress->halos < pairs / kOneIn) {

@@ -1,5 +1,5 @@
-// Makes .om files as `aoe compile` does, many in one process: reads paths of models, a line each,
-// writes PATH.om beside each, and answers with an empty line or with what is wrong.
+// Writes .om files as `aoe compile` does, many in one process: reads paths of models, one per line,
+// writes PATH.om next to each, and prints an empty line or the error.
 
 #include <iostream>
 

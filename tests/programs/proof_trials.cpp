@@ -1,12 +1,13 @@
-// How often a proof (measure/statistics/proof.h) errs and how much it sees, on this machine:
+// Measures error rate and power of the sequential test (measure/statistics/proof.h) on this
+// machine:
 //
 //   proof_trials [TRIALS [CONDITION...]]
 //
 // In each trial a kernel is compared with itself, or with a copy that is slowed by a known share,
-// each block in a fresh process. Conditions: same; same-loaded, with other processes at work on the
-// other cores; same-apart, where each side has memory of its own, which favours one of them for as
-// long as its process lives; 3 and 5, percent that are to be seen. Exits with 1 if a rate is proven
-// to miss its bar.
+// each block in a fresh process. Conditions: same; same-loaded, with load on the other cores;
+// same-apart, where each side has separate memory, whose placement favours one of them for the
+// lifetime of a process; 3 and 5, the speed-up in percent to be detected. Exits with 1 if a rate
+// provably misses its bound.
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -35,7 +36,7 @@
 namespace aoe {
 namespace {
 
-// Of some microseconds, of some tenths of a millisecond, and one with weights of its own.
+// A kernel of a few microseconds, one of a few tenths of a millisecond, and one with weights.
 constexpr std::array<const char*, 3> kWorkloads = {
     R"(in %0 f32[64,128]
 %1 f32[64] = max(r:128) %0[a, r]
@@ -50,7 +51,7 @@ weight %1 f32[64,64,3,3]
 %2 f32[1,64,28,28] = sum(r:64,s:3,t:3) %0[a, r, (c + s) - 1, (d + t) - 1]?0 * %1[b, r, s, t]
 out %2)"};
 
-// What a proof may measure for.
+// Time limit of a proof.
 constexpr double kMostSeconds = 3;
 
 struct Condition {
@@ -58,7 +59,7 @@ struct Condition {
   double gain;
   bool loaded;
   bool apart;
-  // At most this share may be accepted, or at least.
+  // Bounds of the share of trials that may be accepted.
   double most;
   double least;
 };
@@ -72,13 +73,13 @@ constexpr std::array<Condition, 5> kConditions = {{
 
 // --- a block, in a process of its own ------------------------------------------------------------
 
-// Takes time in proportion to `steps`, and nothing of the caches.
+// Takes time proportional to `steps` without using the caches.
 void delay(int64_t steps) {
   uint64_t chain = 1;
   for (int64_t i = 0; i < steps; ++i) asm volatile("imul $3, %0, %0" : "+r"(chain));
 }
 
-// Of one call, undisturbed.
+// Returns the minimum time of one call.
 double shortest_ns(const std::function<void()>& call) {
   double shortest = INFINITY;
   for (int turn = 0; turn < 10; ++turn) {
@@ -125,7 +126,8 @@ void print_block(size_t workload_number, double gain, bool apart, uint32_t seed)
     const bool weight = workload->values[static_cast<size_t>(workload->inputs[i])].weight;
     weights.push_back(weight ? memories[0].inputs[i] : Tensor{});
   }
-  // Either one may be the first to choose where its memory lies.
+  // The baseline is the first or the second kernel at random: the order of allocation affects
+  // times.
   const Kernel kernels[] = {{workload, *host_backend(), 1, weights},
                             {workload, *host_backend(), 1, weights}};
   const size_t which = random() % 2;
@@ -169,7 +171,7 @@ Measured measured_block(size_t workload, const Condition& condition, uint32_t se
   return measured;
 }
 
-// Memory and arithmetic in turns, on one core, until it is killed.
+// Starts a process that alternates between memory traffic and arithmetic on one core until killed.
 pid_t start_load(int core) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -186,7 +188,7 @@ pid_t start_load(int core) {
   }
 }
 
-// Between which a rate lies with kConfidence if so many of all were seen (Clopper and Pearson).
+// Clopper-Pearson interval of a rate at kConfidence, for `seen` of `all`.
 std::pair<double, double> rate_interval(int seen, int all) {
   const auto at_most = [&](int count, double rate) {
     double sum = 0;
@@ -207,7 +209,7 @@ std::pair<double, double> rate_interval(int seen, int all) {
           seen == all ? 1 : solve([&](double p) { return at_most(seen, p) > kSide; })};
 }
 
-// False if the rate is proven to miss its bar.
+// Returns false if the rate provably misses its bound.
 bool run_condition(const Condition& condition, int trials, uint32_t first_seed) {
   int accepted = 0;
   double blocks = 0;
@@ -250,7 +252,7 @@ bool run_condition(const Condition& condition, int trials, uint32_t first_seed) 
   return low <= condition.most && high >= condition.least;
 }
 
-// The processors this process may use.
+// Returns the processors that this process may use.
 std::vector<int> own_cores() {
   cpu_set_t cores;
   sched_getaffinity(0, sizeof cores, &cores);
@@ -266,7 +268,7 @@ bool run_trials(int trials, const std::vector<std::string>& names) {
   cpu_set_t last;
   CPU_ZERO(&last);
   CPU_SET(cores.back(), &last);
-  sched_setaffinity(0, sizeof last, &last);  // and so are all blocks
+  sched_setaffinity(0, sizeof last, &last);  // inherited by all blocks
   const uint32_t seed = std::random_device()();
   bool met = true;
   for (const Condition& condition : kConditions) {

@@ -1,6 +1,6 @@
-// Prints the workloads of models' nodes as text, and fails where a text does not read back as the
-// workload it was printed from: workload_texts MODEL.onnx... With "-" it parses a text from
-// standard input and prints it.
+// Prints the workloads of the nodes of models as text, and fails if a text does not parse back to
+// the same workload: workload_texts MODEL.onnx... With "-" it parses a text from standard input and
+// prints it.
 
 #include <fmt/format.h>
 
@@ -58,7 +58,8 @@ void check_nodes(const Graph& graph, const std::string& path, Totals& totals) {
   }
 }
 
-// As the file has it, where constants make calls complete, and as a run would see it.
+// Checks the nodes as imported, if constant inputs make their calls complete, and after
+// simplification.
 void check_model(const std::string& path, Totals& totals) {
   try {
     Graph graph = load_onnx(path);
@@ -66,7 +67,7 @@ void check_model(const std::string& path, Totals& totals) {
     simplify(graph);
     check_nodes(graph, path, totals);
   } catch (const Error&) {
-    // Models that cannot be loaded are other tests' concern.
+    // Covered by other tests.
   }
 }
 
