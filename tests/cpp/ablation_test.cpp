@@ -12,7 +12,7 @@
 namespace aoe {
 namespace {
 
-// The policy with the decision of that name moved to another option.
+// Returns the policy with the named decision changed to another option.
 Policy changed(const Space& space, const Policy& policy, const std::string& name) {
   const std::vector<Decision> chain = space.decisions(policy);
   for (size_t d = 0; d < chain.size(); ++d) {
@@ -81,7 +81,7 @@ TEST(Ablation, TakesAnotherAlgorithmForOneDecision) {
   EXPECT_EQ(alone[0].of.before, "none");
   EXPECT_EQ(alone[0].of.after, "4");
   EXPECT_EQ(alone[0].policy, before);
-  // What differs from the other algorithm's own default is looked at within that.
+  // A decision within another algorithm is compared with that algorithm's default.
   const std::vector<Decision> others = space->decisions(other);
   const auto rows = std::find_if(others.begin(), others.end(), [](const Decision& one) {
     return one.name.ends_with(": tile rows");
@@ -100,7 +100,7 @@ TEST(Ablation, TriesWhatThereIsTimeFor) {
     AblationCost cost;
     std::vector<size_t> left;
   };
-  // The first turn of all costs ten passes, each further one five.
+  // The first ablation of all winners costs ten passes, the second of all five more, and so on.
   for (const Case& c : {
            Case{{0, 1, 0}, {0, 0, 0, 0}},
            Case{{2, 1, 0}, {1, 0, 1, 0}},
@@ -133,7 +133,7 @@ TEST(Ablation, RanksByWhatIsLost) {
   Random random(1);
   const AblationPasses passes({ablated(2, {"a", "b", "c", "d", "e", "f"}), ablated(0, {"g"})},
                               three_workloads(), random);
-  // What each policy takes, but for something else that runs now and then.
+  // True time of each policy; one run is disturbed below.
   const std::map<std::string, double> truth{
       {"winner", 80},     {"without a", 84}, {"without b", 80.4}, {"without c", 400},
       {"without d", 100}, {"without e", 88}, {"without f", 70},   {"without g", 81}};
@@ -168,7 +168,7 @@ TEST(Ablation, RanksByWhatIsLost) {
   EXPECT_EQ(losses[0][2].decision, "e");
   ASSERT_EQ(losses[1].size(), 1u);
   EXPECT_NEAR(losses[1][0].loss, 1.0 / 80, 1e-9);
-  // A process that was lost says nothing.
+  // No measurements (a lost process) give no losses.
   for (const auto& none : passes.losses({})) EXPECT_TRUE(none.empty());
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 bool meet(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-// The most that is needed at one time: no arena is smaller.
+// Returns the maximum of simultaneously live bytes, a lower bound of every arena.
 int64_t most_at_once(const std::vector<Lifetime>& lifetimes) {
   int64_t most = 0;
   for (const Lifetime& moment : lifetimes) {
@@ -48,15 +48,15 @@ TEST(Arena, IsAsSmallAsItCanBeWhereThatIsKnown) {
       {{}, 0},
       {{{0, 0, 9}}, 0},
       {{{1, 0, 0}}, 64},
-      // Each needed by the next one only.
+      // A chain: each is read by the next one only.
       {{{128, 0, 1}, {128, 1, 2}, {128, 2, 3}, {128, 3, 4}}, 256},
       // A residual stays while others come and go.
       {{{640, 0, 3}, {64, 0, 1}, {64, 1, 2}, {64, 2, 3}}, 768},
       // All at once.
       {{{64, 0, 0}, {64, 0, 0}, {64, 0, 0}}, 192},
-      // The later ones share what the first one had.
+      // Later ones reuse the space of the first.
       {{{256, 0, 0}, {128, 1, 1}, {128, 1, 1}}, 256},
-      // The gap that is left between two.
+      // Reuses the gap between two.
       {{{256, 0, 5}, {128, 0, 2}, {64, 0, 5}, {128, 3, 5}}, 448},
   };
   for (const auto& [lifetimes, bytes] : cases) {
@@ -83,7 +83,7 @@ TEST(Arena, KeepsApartWhatIsAliveTogether) {
     EXPECT_GE(arena.bytes, least);
     worst = std::max(worst, static_cast<double>(arena.bytes) / static_cast<double>(least));
   }
-  // Greedy is not perfect, but near.
+  // The greedy heuristic is not optimal, but close.
   EXPECT_LT(worst, 1.5);
 }
 

@@ -23,8 +23,8 @@ struct NamedBackend {
   std::shared_ptr<const Backend> backend;
 };
 
-// All backends for a device. The interpreter is first: an error that it shows is the Program's, one
-// that only machine code shows is code generation's.
+// All backends for a device. The interpreter is first: a failure of both is a bug of the Program, a
+// failure of machine code alone a bug of code generation.
 inline std::vector<NamedBackend> backends_for(const Device& device) {
   return {{"interpreter", interpreter_backend(device)}, {"machine code", cpu_backend(device)}};
 }

@@ -173,7 +173,7 @@ TEST_F(BankTest, KnowsTheTimesOfAGraphsTasks) {
   EXPECT_EQ(found().entry, entry);
   EXPECT_EQ(find(0).entry, some_entry());
   EXPECT_TRUE(problems_of(readable()).empty());
-  // Versions that know of policies only leave it alone.
+  // The entry has format 2, which versions that only know policies ignore.
   const Database database(file_, Database::Access::read);
   EXPECT_EQ(database.integer("SELECT max(format) FROM policies WHERE workload LIKE 'graph %'"), 2);
   EXPECT_EQ(database.integer("SELECT max(format) FROM policies WHERE workload LIKE 'in %'"), 1);
@@ -215,7 +215,7 @@ TEST_F(BankTest, ReadingMakesNothing) {
   EXPECT_FALSE(Bank::for_reading(file_));
   EXPECT_FALSE(fs::exists(file_.parent_path()));
   fs::create_directories(file_.parent_path());
-  std::ofstream(file_).close();  // what a writer leaves that is killed at once
+  std::ofstream(file_).close();  // as left by a writer that was killed at once
   EXPECT_FALSE(Bank::for_reading(file_));
   writable().put(some_entry(), std::nullopt);
   find(0);
@@ -239,7 +239,7 @@ TEST_F(BankTest, PlacesThatCannotBeWrittenAreErrorsThatSayWhere) {
   EXPECT_NE(nowhere.find("/proc/aoe/op.db"), std::string::npos) << nowhere;
 }
 
-// Runs `work` in a child process, and says how it ended.
+// Runs `work` in a child process and returns its exit status.
 int in_child(const std::function<void()>& work) {
   const pid_t child = fork();
   if (child == 0) {
@@ -257,7 +257,7 @@ int in_child(const std::function<void()>& work) {
 
 TEST_F(BankTest, AFullDiskIsAnErrorAndLosesNothing) {
   writable().put(some_entry(0), std::nullopt);
-  // A limit on the size of files is what a test can have of a full disk.
+  // A limit on file sizes simulates a full disk.
   const int status = in_child([&] {
     signal(SIGXFSZ, SIG_IGN);
     Bank bank = writable();
@@ -285,7 +285,7 @@ TEST_F(BankTest, ProcessesWriteAtOnce) {
         for (int i = 0; i < kEach; ++i) {
           if (!writable().put(some_entry(p * kEach + i), std::nullopt)) _exit(1);
         }
-        // Only one of them is the first.
+        // Only one of them succeeds.
         writable().put(some_entry(1000), std::nullopt);
       } catch (const Error& error) {
         fmt::print(stderr, "{}\n", error.what());
@@ -312,7 +312,7 @@ TEST_F(BankTest, AKilledWriterLeavesItWhole) {
     ASSERT_EQ(pipe(ready), 0);
     const pid_t child = fork();
     if (child == 0) {
-      // It says what it has written; that must then be there.
+      // Reports each entry after writing it; a reported entry must be found afterwards.
       for (int i = round * 10000;; ++i) {
         writable().put(some_entry(i), std::nullopt);
         if (write(ready[1], &i, sizeof i) != sizeof i) _exit(1);
@@ -348,7 +348,7 @@ TEST(BankEntryTest, EveryFieldIsInTheChecksum) {
       [](BankEntry& e) { e.evidence.insert("x"); }, [](BankEntry& e) { e.processor += "x"; },
       [](BankEntry& e) { e.product_version += "x"; }, [](BankEntry& e) { e.date += "x"; },
       [](BankEntry& e) { e.effort += "x"; }, [](BankEntry& e) { e.target.instruction_set += "x"; },
-      // What moves from one field to the next.
+      // A character moved from one field to the next.
       [](BankEntry& e) {
         e.effort = e.date.back() + e.effort;
         e.date.pop_back();

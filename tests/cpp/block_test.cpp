@@ -9,7 +9,7 @@
 namespace aoe {
 namespace {
 
-// A machine whose time passes only in calls.
+// A fake clock that advances only in calls.
 struct FakeMachine {
   double now_ns = 0;
   double slowness = 1;

@@ -8,12 +8,12 @@
 #include "aoe/model.h"
 #include "tests/cpp/onnx_builder.h"
 
-// The public interfaces: aoe.h, and model.h, which stands on it.
+// Tests of the public interfaces: aoe.h, and model.h, which is built on it.
 
 namespace aoe {
 namespace {
 
-// y = x + (1, 2, 3), of two rows, or of as many as a run has.
+// y = x + (1, 2, 3), for two rows, or for a symbolic number of rows.
 std::string addition(bool open) {
   OnnxBuilder b;
   if (open) {
@@ -29,7 +29,7 @@ std::string addition(bool open) {
   return b.bytes();
 }
 
-// The positions of what is not 0: how many there are, only a run knows.
+// Positions of the non-zero elements: the shape of the output is known only at run time.
 std::string positions() {
   OnnxBuilder b;
   b.input("x", {4});
@@ -88,7 +88,7 @@ TEST(CInterface, SaysWhatGoesInAndOut) {
 TEST(CInterface, WritesTheCallersMemoryAndNothingAroundIt) {
   const ModelPointer model = loaded(addition(false));
   const std::array<float, 6> x{0, 1, 2, 3, 4, 5};
-  for (const size_t offset : {0, 1, 2, 3}) {  // vectors need not be aligned
+  for (const size_t offset : {0, 1, 2, 3}) {  // outputs need not be aligned to vectors
     std::array<float, 12> memory;
     memory.fill(-1);
     aoe_output y = output_view<float>(std::span(memory).subspan(offset, 6));
@@ -135,7 +135,7 @@ TEST(CInterface, FindsMemoryForOutputsWithoutSome) {
     }
     EXPECT_EQ(y.dtype, AOE_INT64);
     ASSERT_NE(y.owner, nullptr);
-    EXPECT_EQ(y.room, 16u);  // what the first run has found serves the second
+    EXPECT_EQ(y.room, 16u);  // the memory of the first run serves the second
     EXPECT_EQ(y.bytes, 8 * expected.size());
     EXPECT_EQ(std::memcmp(y.data, expected.data(), y.bytes), 0);
   }
@@ -148,7 +148,7 @@ TEST(CInterface, FindsMemoryForOutputsWithoutSome) {
   EXPECT_EQ(aoe_model_run(model.get(), &input, 1, &y, 1), AOE_OK) << aoe_error();
   EXPECT_EQ(y.room, 24u);
   aoe_output_free(&y);
-  aoe_output_free(&y);  // once is enough, twice does no harm
+  aoe_output_free(&y);  // freeing twice is harmless
 }
 
 TEST(CInterface, BytesAreBooleans) {

@@ -16,7 +16,7 @@ bool aoe::counts_allocations() { return false; }
 
 #else
 
-// All that the C library offers stands here, and `new` comes here too.
+// Replaces all allocation functions of the C library; `new` calls them too.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);

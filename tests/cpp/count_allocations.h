@@ -4,8 +4,8 @@
 
 namespace aoe {
 
-// How often the program has asked for memory so far, from any thread. Nothing is counted under a
-// sanitizer, which has an allocator of its own.
+// Returns the number of allocations so far, by all threads. Nothing is counted under a sanitizer,
+// which has its own allocator.
 int64_t allocations();
 bool counts_allocations();
 

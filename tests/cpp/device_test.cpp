@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Cpus = std::vector<int>;
 
-// A folder that looks like a part of /proc and /sys, gone with the test.
+// A temporary folder that imitates parts of /proc and /sys.
 class FakeSystem {
  public:
   FakeSystem() {
@@ -156,7 +156,7 @@ TEST(Device, QuotaOfVersion1IsThatOfTheCpuController) {
 TEST(Device, QuotaIsFoundFromWithinAContainer) {
   struct Case {
     std::string shown;  // the group that the mounted folder shows
-    std::string group;  // of the process
+    std::string group;  // the group of the process
     std::string file;
   };
   const std::vector<Case> cases{
@@ -239,7 +239,7 @@ TEST(Device, CachesAreReadByLevel) {
   write(2, {"2", "Unified", "2M", "128", "0-3"});
   EXPECT_EQ(read_caches(system.root()),
             (std::array<Cache, 3>{Cache{48 << 10, 64, 2}, Cache{2 << 20, 128, 4}, Cache{}}));
-  write(3, {"3", "Unified", "32768K"});  // Some systems tell no more.
+  write(3, {"3", "Unified", "32768K"});  // some systems report no more
   EXPECT_EQ(read_caches(system.root())[2], (Cache{32 << 20, 64, 1}));
   write(4, {"4", "Unified", "128M", "64", "0-7"});
   EXPECT_EQ(read_caches(system.root())[2].bytes, 32 << 20);
@@ -273,7 +273,8 @@ TEST(DeviceProbe, ABodyThatHangsDidNotRun) {
   EXPECT_FALSE(runs_in_child(hang, std::chrono::milliseconds(20)));
 }
 
-// A host may ignore its children, in which case nobody can wait for them, or handle faults itself.
+// A host process may ignore SIGCHLD, so that children cannot be waited for, or handle faults
+// itself.
 TEST(DeviceProbe, TheHostsSignalsDoNotMatter) {
   struct sigaction children = {};
   struct sigaction faults = {};
@@ -293,7 +294,7 @@ TEST(DeviceProbe, ManyThreadsMayAskAtOnce) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
-        const std::vector<char> busy(1 << 16);  // Other threads hold the allocator's locks.
+        const std::vector<char> busy(1 << 16);  // other threads hold the allocator's locks
         ran += runs_in_child([] {}) && !runs_in_child([] { __builtin_trap(); });
       });
     }

@@ -9,19 +9,20 @@
 
 #include "base/tensor.h"
 
-// Values that tests of element operations start from, and how their results are compared.
+// Inputs of the tests of element operations, and the comparison of their results.
 
 namespace aoe {
 
 inline constexpr int64_t kCount = 1 << 16;
 
-// How far two results may be apart: neighbours of the result type, and near zero a distance.
+// Tolerance of a comparison: representable values between two results, and an absolute distance
+// near zero.
 struct Tolerance {
   int64_t steps = 0;
   double distance = 0;
 };
 
-// Edges first, then anything: patterns and ordinary numbers.
+// Edge cases first, then random bit patterns and ordinary numbers.
 inline Tensor inputs_of(DType dtype, int which, bool pairs) {
   Tensor tensor(dtype, {kCount});
   std::mt19937_64 random(static_cast<unsigned>(which) + 17);
@@ -117,7 +118,7 @@ bool agree(const T& want, const T& got, const Tolerance& tolerance) {
     if constexpr (requires { T::format; }) sign = T::format.sign_bit();
     const int64_t steps =
         ordered(std::bit_cast<Bits>(want), sign) - ordered(std::bit_cast<Bits>(got), sign);
-    // Of a type that f32 rounds to, one step at most.
+    // Types narrower than f32 may differ by one step, because the result is rounded from f32.
     return std::abs(steps) <= (sizeof(T) >= 4 ? tolerance.steps : 1);
   }
   return false;

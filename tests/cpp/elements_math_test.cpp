@@ -20,7 +20,7 @@ struct Function {
   double lowest_size;  // below this the result may be zero
 };
 
-// Exponentials below this come out as zero without AVX-512.
+// Without AVX-512, smaller exponentials are flushed to zero.
 constexpr double kSmallestExponential = 1.67e-38;
 
 const std::vector<Function> kFunctions{{ExprOp::exp, std::exp, 2, kSmallestExponential},
@@ -28,8 +28,8 @@ const std::vector<Function> kFunctions{{ExprOp::exp, std::exp, 2, kSmallestExpon
                                        {ExprOp::tanh, std::tanh, 4, 0},
                                        {ExprOp::erf, std::erf, 4, 0}};
 
-// Patterns of all exponents and both signs, a million of them, and as many numbers as they come in
-// models.
+// A million bit patterns of all exponents and both signs, and as many numbers of magnitudes that
+// are usual in models.
 std::vector<float> samples() {
   std::vector<float> values;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 3989) {
@@ -46,7 +46,7 @@ std::vector<float> samples() {
       values.push_back(near);
     }
   }
-  values.push_back(std::bit_cast<float>(0x7fc00001));  // NaN with bits that mean something
+  values.push_back(std::bit_cast<float>(0x7fc00001));  // a NaN with a payload
   values.push_back(std::bit_cast<float>(0xffffffff));
   while (values.size() % 96 != 0) values.push_back(0);
   return values;
@@ -107,8 +107,8 @@ TEST_P(ElementsMath, ErrorsAreWithinTheDocumentedBounds) {
   }
 }
 
-// What models rely on: masks of -infinity vanish, saturation does not overshoot, zero keeps its
-// sign.
+// Properties that models rely on: exp(-inf) is 0 (masks), saturation does not overshoot, the sign
+// of zero is kept.
 TEST_P(ElementsMath, EndsAreExact) {
   struct End {
     ExprOp op;

@@ -7,8 +7,7 @@
 
 #include "tests/cpp/generated.h"
 
-// Loads and stores touch nothing that they should not: the memory beside the elements cannot be
-// read or written at all.
+// Loads and stores stay within their elements: the adjacent memory is inaccessible.
 
 namespace aoe {
 namespace {
@@ -19,7 +18,7 @@ constexpr std::array kTypes{DType::f32, DType::f64, DType::f16,    DType::bf16, 
                             DType::i16, DType::i32, DType::i64,    DType::u8,    DType::boolean,
                             DType::u4,  DType::i2,  DType::f8e5m2, DType::f4e2m1};
 
-// A page between two that nobody may touch.
+// A page between two inaccessible ones.
 class GuardedPage {
  public:
   GuardedPage() : size_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
@@ -59,7 +58,8 @@ llvm::Value* range_mask(llvm::IRBuilder<>& b, llvm::Value* first, llvm::Value* l
                      b.CreateICmpSLT(lane, b.CreateVectorSplat(count, last)));
 }
 
-// Copies lanes from a to out; all lanes as seen, with one outside, go to b.
+// Copies the masked lanes from a to out; stores all lanes of the loaded vector, 1 outside the mask,
+// to b.
 Generated::Body masked_copy(DType dtype, int lanes) {
   return [=](Elements& elements, llvm::IRBuilder<>& b, const Generated::Arguments& arguments) {
     llvm::Value* const mask = range_mask(b, arguments[3], arguments[4], lanes);
@@ -94,7 +94,7 @@ TEST_P(ElementsMemory, MasksKeepToTheirLanes) {
         for (int64_t last = first; last <= lanes; ++last) {
           if (first != 0 && last != lanes && last != first + 2) continue;
           const auto count = static_cast<size_t>(last - first);
-          // Lanes before `first` lie before the page, or those from `last` on behind it.
+          // Masked-off lanes are before the page or after its end.
           for (const bool at_begin : {true, false}) {
             std::byte* const source = at_begin ? from.begin() : from.end() - count * bytes;
             std::byte* const target = at_begin ? to.begin() : to.end() - count * bytes;
@@ -149,7 +149,7 @@ TEST_P(ElementsMemory, GathersReadWhatTheyAreTold) {
       std::byte* const last = page.end() - bytes;
       std::memcpy(last, one_of(dtype).data(), bytes);
       const bool masked = i % 2 == 0;
-      // Backwards from the last element; beyond the mask, nowhere.
+      // Offsets go backwards from the last element; the offset of the masked-off lane is invalid.
       std::vector<int64_t> offsets(static_cast<size_t>(lanes));
       for (size_t k = 0; k < offsets.size(); ++k) offsets[k] = -static_cast<int64_t>(k);
       if (masked) offsets.back() = kWild;

@@ -39,7 +39,7 @@ struct Case {
   Tolerance tolerance = {};
 };
 
-// To the reference.
+// Returns whether the reference accepts the expression.
 bool has_meaning(const Expr& expr) {
   Builder b;
   const DType dtype = expr->operands[0].dtype();
@@ -55,7 +55,7 @@ bool has_meaning(const Expr& expr) {
   }
 }
 
-// Bool is a number only in logic and comparisons.
+// Bool is tested only in logic and comparisons.
 bool is_tested(const Expr& expr) {
   if (expr->operands[0].dtype() == DType::boolean) {
     switch (expr->op) {
@@ -81,7 +81,7 @@ bool is_tested(const Expr& expr) {
 
 Tolerance tolerance_of(ExprOp op, DType dtype) {
   if (dtype == DType::f64 || !is_float(dtype)) return {};
-  const int64_t steps = dtype == DType::f32 ? 1 : 0;  // the reference's own
+  const int64_t steps = dtype == DType::f32 ? 1 : 0;  // error of the reference
   switch (op) {
     case ExprOp::exp: return {2 + steps, 1.7e-38};
     case ExprOp::log: return {2 + steps};
@@ -229,7 +229,7 @@ TEST_P(ElementsOf, KnownNumbersMatchTheReference) {
       cases.push_back({"min " + std::to_string(bound), min(Expr::arg(0, dtype), bound)});
     }
   }
-  // Clamped numbers need no care when they become integers.
+  // Clamped numbers are converted to integers without range checks.
   const Expr x = Expr::arg(0, DType::f32);
   for (const double high : {127.0, 0x1p40}) {
     const Expr clamped = min(max(round(x), -128.0), high);
@@ -268,7 +268,7 @@ TEST_P(ElementsOf, VectorsOfAnyLengthMatchTheReference) {
   for (const int lanes : {1, 2, 32}) check("lengths", cases, lanes);
 }
 
-// A condition for each lane, and one for all; scalars beside vectors.
+// One condition per lane, one for all lanes, and scalars mixed with vectors.
 TEST_P(ElementsOf, SelectsChooseLanes) {
   const auto select = [](bool scalar) {
     return Generated::loop(

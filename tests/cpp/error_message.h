@@ -7,7 +7,7 @@
 
 namespace aoe {
 
-// What the error says that an action ends with.
+// Returns the message of the error that `act` throws.
 inline std::string message_of(const std::function<void()>& act) {
   try {
     act();

@@ -38,7 +38,7 @@ struct ConvCase {
 };
 class Convolution : public testing::TestWithParam<ConvCase> {};
 
-// Rows short and long: gathered and linear strips, padded copies, strides.
+// Short and long rows cover gathered and linear strips, padded copies and strides.
 INSTANTIATE_TEST_SUITE_P(Shapes, Convolution,
                          testing::Values(ConvCase{3, 7, 3, 1, 1}, ConvCase{2, 61, 3, 1, 1},
                                          ConvCase{4, 130, 1, 1, 0}, ConvCase{1, 53, 5, 2, 2},
@@ -171,7 +171,7 @@ TEST(Evaluate, OnlyTheChosenSideOfASelectMustBeInBounds) {
   EXPECT_THROW(run(ints({7})), Error);
 }
 
-// The arm that does not vary in the reduction is loaded before it, under a guard of its own.
+// The arm that is invariant in the reduction is loaded before it, under its own guard.
 TEST(Evaluate, SelectsInReductionsGuardTheirLoads) {
   const Tensor x = ints({10, 20, 30});
   const Tensor which = ints({1, 9});

@@ -14,7 +14,7 @@ Expectation expectation(double part, const std::vector<double>& shares) {
   return one;
 }
 
-// A search that closes a gap as searches usually do.
+// Shares of a search that closes a gap at the typical rate.
 std::vector<double> usual_shares(double gap, size_t samples) {
   std::vector<double> shares;
   for (size_t n = 1; n <= samples; ++n) {
@@ -30,7 +30,7 @@ TEST(Expectation, OfAGapLessAndLessIsLeft) {
     EXPECT_LT(gap_left(n), before);
     before = gap_left(n);
   }
-  // What the gym says of genetic and tree search, between them.
+  // Between the gym's results for genetic and tree search.
   EXPECT_NEAR(gap_left(16), 0.35, 0.2);
   EXPECT_NEAR(gap_left(48), 0.08, 0.08);
 }
@@ -40,7 +40,7 @@ TEST(Expectation, TheGapIsSeenFromHowTheBestMoves) {
   for (const double gap : {0.05, 0.1, 0.4}) {
     EXPECT_NEAR(expectation(1, usual_shares(gap, 32)).gap(), gap, 0.6 * gap);
   }
-  // Nothing moves, then something does at last; what failed moves nothing.
+  // The best share does not improve until the last sample; a failed sample does not count.
   std::vector<double> shares(32, 1.2);
   const double still = expectation(1, shares).gap();
   EXPECT_LT(still, 0.05);
@@ -48,7 +48,7 @@ TEST(Expectation, TheGapIsSeenFromHowTheBestMoves) {
   EXPECT_EQ(expectation(1, shares).gap(), still);
   shares.back() = 0.9;
   EXPECT_GT(expectation(1, shares).gap(), 2 * still);
-  // What moved long ago says nothing of what is left.
+  // An early improvement says nothing about the remaining gap.
   shares.assign(32, 1.2);
   shares[3] = 0.5;
   EXPECT_EQ(expectation(1, shares).gap(), still);
@@ -65,7 +65,7 @@ TEST(Expectation, SavesLessTheMoreSamplesThereWere) {
   const Expectation one = expectation(0.5, {0.9, 0.8});
   EXPECT_NEAR(one.saving(0, 8) + one.saving(8, 20), one.saving(0, 20), 1e-12);
   EXPECT_LT(one.saving(0, 1000000), 0.5 * one.gap());
-  // Those on their way are as good as taken.
+  // Requested samples count as taken.
   Expectation asked = one;
   asked.ask(8);
   EXPECT_NEAR(asked.saving(0, 12), one.saving(8, 20), 1e-12);
@@ -81,13 +81,13 @@ TEST(Expectation, SamplesAreAllottedWhereTheySaveMost) {
   const Allotment few = allotted(all, 16, 4);
   EXPECT_EQ(few.samples[1], 4u);
   EXPECT_EQ(few.samples[0], 4u);
-  EXPECT_EQ(few.samples[2], 4u);  // nothing is left for others
+  EXPECT_EQ(few.samples[2], 4u);  // none is left for the others
   const Allotment many = allotted(all, 40, 40);
   EXPECT_GT(many.samples[1], 3 * many.samples[0]);
   EXPECT_EQ(many.samples[2], 0u);
   EXPECT_NEAR(many.saving, moves.saving(0, many.samples[1]) + stands.saving(0, many.samples[0]),
               1e-12);
-  // In strides it comes to about the same.
+  // Large allotments are assigned in larger steps, with about the same result.
   const Allotment strides = allotted(all, 2000, 2000);
   EXPECT_GT(strides.saving, many.saving);
   EXPECT_LT(strides.saving, 0.3 * (moves.gap() + stands.gap()) + 0.003 * small.gap());

@@ -107,11 +107,11 @@ TEST(Workload, FiguresCountWhatMustBeDoneAndMoved) {
     double bytes;
   };
   const Case cases[] = {
-      // A product: a multiplication and an addition an element; the bias once a result.
+      // A product: one multiplication and one addition per element, the bias once per result.
       {"in %0 f32[4,8]\nweight %1 f32[8,6]\nin %2 f32[6]\n"
        "%3 f32[4,6] = sum(r:8) %0[a, r] * %1[r, b] -> $0 + %2[b]\nout %3",
        2 * 4 * 6 * 8 + 4 * 6, 4 * (4 * 8 + 8 * 6 + 6 + 4 * 6)},
-      // Indexes, conversions and moves are nothing; what is shared is computed once.
+      // Indexes, conversions and moves are free; common subexpressions count once.
       {"in %0 f16[4,8]\n%1 f32[8,4] = f32(%0[b, a])\nout %1", 0, (2 + 4) * 4 * 8},
       {"in %0 f32[10]\n%1 f32[10] = exp(%0[a]) * exp(%0[a])\nout %1", 2 * 10, 2 * 4 * 10},
   };

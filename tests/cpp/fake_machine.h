@@ -16,13 +16,13 @@
 
 namespace aoe {
 
-// A machine of which everything is known: a policy takes what its text's hash says, or what a test
-// that derives from it says, times are disturbed at random, and some candidates fail.
+// A simulated machine. The time of a policy follows from the hash of its text, or from an override
+// of `factor`; times are noisy, and some candidates fail on request.
 class FakeMachine : public Machine {
  public:
   struct Faults {
-    bool some_crash = false;      // in passes
-    bool some_are_wrong = false;  // when they are compiled
+    bool some_crash = false;      // during passes
+    bool some_are_wrong = false;  // when compiled
     bool no_better = false;       // every policy is as fast as the default
   };
 
@@ -41,7 +41,7 @@ class FakeMachine : public Machine {
     opened_.noise_floor = 1.004;
   }
 
-  // Up to 30 % faster than the default, or slower.
+  // Time relative to the default: 0.7 to 1.5.
   virtual double factor(const Candidate& candidate) const {
     if (faults_.no_better) return 1;
     return 0.7 +
@@ -70,7 +70,7 @@ class FakeMachine : public Machine {
     }
     for (const Assignment& assignment : request.measure.passes) {
       Pass pass;
-      // Drift, and now and then something else that runs.
+      // Drift, and occasional interference by other processes.
       std::normal_distribution<double> noise(0, 0.003);
       drift_ = std::clamp(drift_ + noise(random_), -0.1, 0.1);
       const double common = std::exp(drift_) * (random_() % 20 == 0 ? 1.3 : 1);
@@ -117,7 +117,7 @@ class FakeMachine : public Machine {
   double elapsed_s_ = 0;
 };
 
-// The whole of a job that tunes all workloads, or those chosen.
+// Arguments of a whole job that tunes all or the chosen workloads.
 struct JobCalls {
   std::vector<bool> chosen = {};
   std::vector<TransferSeed> seeds = {};

@@ -29,7 +29,7 @@ TEST(Features, HaveOneNameEachWhateverTheWorkload) {
   }
 }
 
-// NaN is as good as any other number for telling rows apart.
+// NaN features compare as equal.
 bool differ(const std::vector<float>& a, const std::vector<float>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i]))) return true;

@@ -12,7 +12,7 @@
 
 namespace aoe {
 
-// Tests of generated code: functions over pointers, many in one module to save compilations.
+// Generated code under test: functions over pointers, many in one module to save compilations.
 class Generated {
  public:
   using Arguments = std::vector<llvm::Value*>;  // the five of Function

@@ -96,7 +96,7 @@ TEST(Simplify, ConstantArithmeticIsDoneOnce) {
             (std::vector<double>{10, 40}));
 }
 
-// A convolution followed by all that may move into its weights.
+// A convolution followed by all operators that fold into its weights.
 OnnxBuilder convolution_with_tail(const std::string& type, int64_t group) {
   OnnxBuilder b;
   b.input("x", {1, 4, 5, 5});
@@ -139,7 +139,7 @@ TEST_P(FoldIntoWeights, LeavesOneNodeAndTheSameNumbers) {
   EXPECT_EQ(operators(simplified(b)), std::vector<std::string>{GetParam().type});
   const Value x = counting({1, 4, 5, 5});
   const std::vector<double> folded = run(b, {{"x", x}});
-  // A second user of the convolution's result keeps the tail where it is.
+  // A second use of the convolution's result prevents folding.
   b.output("c");
   EXPECT_EQ(operators(simplified(b)).size(), 5u);
   const std::vector<double> plain = run(b, {{"x", x}});
@@ -169,7 +169,7 @@ TEST(FoldIntoWeights, SurvivesOddNodes) {
   EXPECT_THROW(simplified(b), Error);
 }
 
-// Weights are folded before the shapes are known, and so are shared by all of them.
+// Weights are folded before shapes are known, so that all shapes share them.
 TEST(FoldIntoWeights, HappensWithOpenDimensions) {
   OnnxBuilder b;
   b.symbolic_input("x", {"n", "c", "h", "w"});

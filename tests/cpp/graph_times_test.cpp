@@ -14,7 +14,7 @@
 namespace aoe {
 namespace {
 
-// How two_convolutions is called where its times are kept.
+// Returns the name under which the times of two_convolutions are stored.
 std::string graph_name() {
   Graph graph = two_convolutions();
   std::string name;
@@ -25,7 +25,7 @@ std::string graph_name() {
   return name;
 }
 
-// Whether the value between the two convolutions has its channels in blocks.
+// Returns whether the value between the two convolutions has a blocked layout.
 bool is_blocked(const std::string& text) { return text.find(",6,6,16]") != text.npos; }
 
 bool is_blocked(const LoadedModel& model) {
@@ -34,7 +34,7 @@ bool is_blocked(const LoadedModel& model) {
                      [](const auto& kernel) { return is_blocked(to_string(kernel->workload())); });
 }
 
-// By which channels are in blocks.
+// Task times that favour blocked layouts.
 std::string times_for_blocks() {
   std::vector<std::pair<Workload, double>> measured;
   for (const AskedTask& task : asked_tasks(two_convolutions(), host_device())) {
@@ -47,7 +47,7 @@ std::string times_for_blocks() {
   return to_string(task_times(measured, host_device()));
 }
 
-// The place of banks, as long as it exists.
+// Sets the folder of the banks for its lifetime.
 class BankFolder {
  public:
   BankFolder() { setenv("TUNE_BANK_PATH", folder_.path().c_str(), 1); }
@@ -88,9 +88,9 @@ TEST(GraphTimes, DecideOnTheLayoutsOfAModelThatIsLoaded) {
   const std::vector<float> was = results(before);
   ASSERT_EQ(is.size(), was.size());
   for (size_t i = 0; i < is.size(); ++i) EXPECT_NEAR(is[i], was[i], 1e-3) << i;
-  // They are for one thread.
+  // Times are stored for one thread.
   EXPECT_FALSE(is_blocked(loaded(two_convolutions_network(), {.threads = 2})));
-  // What is given comes first.
+  // Explicitly given times take precedence.
   EXPECT_FALSE(
       is_blocked(loaded(two_convolutions_network(),
                         {.threads = 1, .graph_times = {{graph_name(), to_string(TaskTimes{})}}})));

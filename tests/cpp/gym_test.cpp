@@ -17,10 +17,10 @@ TEST(Gym, EveryWorkloadIsRecordedAndReadsBack) {
   EXPECT_EQ(recorded_spaces().size(), gym_workloads(kFolder / "workloads.txt").size());
   for (const GymSpace& space : recorded_spaces()) {
     const RecordedSpace& recorded = space.recorded();
-    // Where the product has changed so much that many are lost, it is to be recorded anew.
+    // If changes of the product invalidate many samples, the gym must be recorded again.
     EXPECT_LT(recorded.unreadable, 0.1 * static_cast<double>(recorded.samples.size()))
         << recorded.of.name;
-    // Of what is left, today's default must be a part.
+    // The current default must be among the remaining samples.
     EXPECT_GE(recorded.samples.size(), 50u) << recorded.of.name;
     EXPECT_EQ(recorded.samples[0].policy, space.space()->default_policy()) << recorded.of.name;
     EXPECT_EQ(recorded.samples[0].share, 1) << recorded.of.name;
@@ -63,8 +63,8 @@ TEST(Gym, CountsSamplesUntilAPartOfTheGapIsClosed) {
   EXPECT_EQ(samples_until(curve, 1, 0.8), 0u);
 }
 
-// What searchers came to when this was written, with some room: whoever makes one worse shall see
-// it. `make gym` shows the whole table.
+// Regression bounds: the results of the searchers when this was written, with some slack. `make
+// gym` prints the whole table.
 TEST(Gym, SearchersAreAsGoodAsTheyWere) {
   const GymReport report = gym_report(recorded_spaces(), GymExtent::as_in_jobs);
   const auto cube = [&](const char* search) { return report.median_samples(search, true); };

@@ -94,7 +94,7 @@ TEST(Homes, AreInsideWhatTheyAreJoinedTo) {
   b.node("Softmax", {"a"}, {"b"});
   set_axis(b.node("Concat", {"a", "b"}, {"ab"}), 1);
   b.node("Softmax", {"ab"}, {"c"});
-  // One of a larger one, one that is inside another already, and one that is the caller's.
+  // Parts: a concatenation, a value that is already inside another, and the caller's input.
   set_axis(b.node("Concat", {"ab", "c", "a", "x"}, {"all"}), 1);
   b.node("Softmax", {"all"}, {"y"});
   b.output("y");
@@ -119,7 +119,7 @@ TEST(Homes, AreTheCallersForOutputs) {
   b.node("Softmax", {"c"}, {"d"});
   set_axis(b.node("Concat", {"c", "d"}, {"z"}), 0);
   b.node("Identity", {"x"}, {"w"});
-  // `a` in another shape, both parts and one of them, the input.
+  // Outputs: `a` reshaped, a concatenation, one of its parts, and the input.
   for (const char* name : {"y", "z", "d", "w"}) b.output(name);
   EXPECT_EQ(plan_text(b),
             "0 Softmax_a: a output 0\n"
@@ -141,7 +141,7 @@ TEST(Homes, AreApartForHostKernels) {
   b.node("Reshape", {"a", "flat"}, {"b"});
   b.node("NonZero", {"b"}, {"c"});
   b.node("Not", {"flag"}, {"d"});
-  // And behind one, where the size is known.
+  // After one (TopK), if the size is known.
   b.ints("two", {2});
   b.node("TopK", {"x", "two"}, {"e", "i"});
   b.ints("column", {2, 1});

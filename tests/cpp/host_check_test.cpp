@@ -19,7 +19,7 @@ TEST(HostText, AddsUpTheProcessorsAskedFor) {
   EXPECT_EQ(parse_cpu_times(kStat, {10}), (CpuTimes{35, 14, 7}));
   EXPECT_EQ(parse_cpu_times(kStat, {5}), CpuTimes{});
   EXPECT_EQ(parse_cpu_times("", {0}), CpuTimes{});
-  // Kernels before 2.6.11 knew of no stealing.
+  // Kernels before 2.6.11 do not report stolen time.
   EXPECT_EQ(parse_cpu_times("cpu0 1 2 3 4 5 6 7", {0}), (CpuTimes{19, 9, 0}));
 }
 
@@ -31,7 +31,8 @@ TEST(HostText, ReadsTheLoad) {
 }
 
 TEST(HostCheck, TellsOthersFromThisProcess) {
-  // Two processors for a second, at a hundred ticks: one busy with us, the other half with others.
+  // Two processors for one second at 100 ticks: one busy with this process, half of the other with
+  // others.
   const TimeShares shares = shares_between({1000, 5000, 100}, {1150, 5040, 110}, 1.0, 100);
   EXPECT_DOUBLE_EQ(shares.others, 0.25);
   EXPECT_DOUBLE_EQ(shares.stolen, 0.05);

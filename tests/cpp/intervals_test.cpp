@@ -36,14 +36,14 @@ TEST(Intervals, MediansLieBetweenTheirBounds) {
   EXPECT_EQ(even.median, 10.5);
   EXPECT_EQ(even.low, 4);
   EXPECT_EQ(even.high, 17);
-  values.push_back(1000);  // one that lies far off moves nothing far
+  values.push_back(1000);  // an outlier barely moves the median and its bounds
   const Interval odd = median_of(values);
   EXPECT_EQ(odd.median, 11);
   EXPECT_EQ(odd.low, 5);
   EXPECT_EQ(odd.high, 17);
 }
 
-// The true median is within in 99 of 100 cases, however values are distributed.
+// The interval contains the true median in 99 of 100 cases, for any distribution.
 TEST(Intervals, HoldTheTrueMedianAsOftenAsTheySay) {
   std::mt19937 random(1);
   std::lognormal_distribution<double> skewed(0, 1);
@@ -62,7 +62,7 @@ TEST(Intervals, HoldTheTrueMedianAsOftenAsTheySay) {
 }
 
 TEST(Intervals, RatiosAreOfPairs) {
-  // Both slow down to a third in the middle of the run: no matter to the ratio.
+  // Both slow down to a third in the middle of the run; the ratio is unaffected.
   std::vector<double> a;
   std::vector<double> b;
   for (int i = 0; i < 40; ++i) {
@@ -94,7 +94,7 @@ TEST(Intervals, ADifferenceIsProvenBeyondNoiseAndMargin) {
       {{1.05, 0.99, 1.12}, quiet, Verdict::not_proven},     // may be 1
       {{1.007, 1.005, 1.009}, quiet, Verdict::not_proven},  // is not 1, but within the margin
       {{0.993, 0.991, 0.995}, quiet, Verdict::not_proven},
-      {{1.05, 1.04, 1.059}, noisy, Verdict::not_proven},  // the same model may differ as much
+      {{1.05, 1.04, 1.059}, noisy, Verdict::not_proven},  // within the A/A noise floor
       {{0.96, 0.95, 0.97}, noisy, Verdict::not_proven},
       {{1.08, 1.07, 1.09}, noisy, Verdict::slower},
       {{0.9, 0.89, 0.91}, noisy, Verdict::faster},
@@ -106,7 +106,7 @@ TEST(Intervals, ADifferenceIsProvenBeyondNoiseAndMargin) {
   EXPECT_DOUBLE_EQ(noise_floor(noisy), 1.06);
 }
 
-// A model beside itself: the same distribution in all three columns.
+// A model compared with itself: the same distribution in all three columns.
 TEST(Intervals, EqualsAreNotProvenDifferent) {
   std::mt19937 random(2);
   std::normal_distribution<double> noise(0, 0.05);

@@ -21,7 +21,7 @@ namespace {
 
 using Adds = int64_t(int64_t);
 
-// x + n, in n steps.
+// Emits x + n as a loop of n steps.
 EmitModule adds(int64_t n) {
   return [n](llvm::Module& module) {
     llvm::Type* const number = llvm::Type::getInt64Ty(module.getContext());
@@ -34,7 +34,7 @@ EmitModule adds(int64_t n) {
   };
 }
 
-// Adds vectors to `count` accumulators, all of them alive in one loop.
+// Adds vectors to `count` accumulators that are live throughout one loop.
 EmitModule accumulates(const Device& device, int count) {
   return [&device, count](llvm::Module& module) {
     llvm::LLVMContext& context = module.getContext();
@@ -220,7 +220,7 @@ TEST(Compiler, CountsSpillsInLoops) {
   for (const Feature set : host_device().vector_features()) {
     const Device device = narrowed(host_device(), set);
     EXPECT_EQ(assembled(device, accumulates(device, 8)).spills, 0) << name(set);
-    // Each accumulator that has no register is brought back and stored once in an iteration.
+    // Each accumulator without a register is reloaded and stored once per iteration.
     const int without = 40 - device.vector_registers;
     const int spills = assembled(device, accumulates(device, 40)).spills;
     EXPECT_GE(spills, without) << name(set);
@@ -259,7 +259,7 @@ TEST(Compiler, ManyThreadsMakeEachKernelOnce) {
         };
         held[t].push_back(compiler.compile(std::to_string(k), host_device(), emit));
         EXPECT_EQ(held[t].back()->as<Adds>()(t), t + k);
-        // And one that no other thread asks for.
+        // And a kernel that no other thread requests.
         const int own = 1000 + t * 100 + k;
         EXPECT_EQ(compiler.compile(std::to_string(own), host_device(), adds(own))->as<Adds>()(1),
                   own + 1);

@@ -6,8 +6,8 @@
 namespace aoe {
 namespace {
 
-// Nothing matters but which of a product's rows and columns come first: the other way round than by
-// default is better.
+// A machine on which only the loop order of a product (rows or columns first) matters, and the
+// opposite of the default is faster.
 class MachineOfOrder : public FakeMachine {
  public:
   MachineOfOrder() : FakeMachine({}) {}
@@ -41,7 +41,7 @@ TEST(Job, FindsTheDecisionThatMatters) {
   EXPECT_NEAR(why.after.share / why.before.share, 1 / 0.75, 0.05);
 }
 
-// The time for proofs is used up with the block that is the last of those that clear gains need.
+// A machine whose time budget for proofs ends with the last block that a clear gain needs.
 class LateMachine : public FakeMachine {
  public:
   LateMachine() : FakeMachine({}) {

@@ -8,8 +8,8 @@
 namespace aoe {
 namespace {
 
-// A machine on which a candidate takes what its test says, by its workload and by how many of that
-// workload were compiled before it.
+// A machine on which the time of a candidate depends on its workload and on how many candidates of
+// that workload were compiled before it, by functions that a test gives.
 class OrderedMachine : public FakeMachine {
  public:
   using Factor = std::function<double(int workload, size_t before)>;
@@ -26,7 +26,8 @@ class OrderedMachine : public FakeMachine {
       const auto [at, added] = order_.try_emplace(one);
       if (added) at->second = compiled_[one.workload]++;
     }
-    // What is compiled alone is no sample: a round's first ones, or a winner without a decision.
+    // Candidates that are compiled without passes are not samples: the first of a round, or a
+    // winner without a decision.
     if (!request.compile.empty() && !request.measure.passes.empty()) last_sampled_s_ = elapsed_s();
     if (request.measure.fresh) {
       confirmed_.insert(request.measure.candidates.begin(), request.measure.candidates.end());
@@ -36,7 +37,7 @@ class OrderedMachine : public FakeMachine {
 
   size_t compiled(int workload) const { return compiled_.at(workload); }
   double last_sampled_s() const { return last_sampled_s_; }
-  // How many candidates of a workload were in a confirmation, or in the whole model.
+  // Number of candidates of a workload that took part in a confirmation or in the whole model.
   size_t confirmed(int workload) const {
     return static_cast<size_t>(
         std::count_if(confirmed_.begin(), confirmed_.end(),
@@ -79,7 +80,7 @@ Course course_of(OrderedMachine& machine, const JobOptions& options) {
   return course;
 }
 
-// All of them the same, but for the baseline policy.
+// The same factor for all candidates but the baseline.
 OrderedMachine::Factor always(double factor) {
   return [factor](int, size_t before) { return before == 0 ? 1 : factor; };
 }
@@ -106,14 +107,14 @@ TEST(JobRounds, ALaterPolicyThatIsBetterTakesTheProvenOnesPlace) {
   ASSERT_EQ(course.result.accepted.size(), 2u);
   for (const Accepted& one : course.result.accepted) {
     EXPECT_EQ(machine.factor(one.candidate), one.candidate.workload == 1 ? 0.7 : 0.85);
-    // Against the baseline.
+    // Gains are relative to the baseline.
     EXPECT_NEAR(one.gain.after_ns / one.gain.before_ns, one.candidate.workload == 1 ? 0.7 : 0.85,
                 0.02);
   }
 }
 
 TEST(JobRounds, ALaterPolicyThatIsWorseDoesNot) {
-  // They seem better at first, and are better than the baseline, but not than what is proven.
+  // The later ones look better when screened and beat the baseline, but not the proven policy.
   const auto truth = [](int, size_t before) { return before == 0 ? 1 : before > 100 ? 0.9 : 0.8; };
   const auto first_sight = [](int, size_t before) {
     return before == 0 ? 1 : before > 100 ? 0.6 : 0.8;
@@ -129,7 +130,7 @@ TEST(JobRounds, ALaterPolicyThatIsWorseDoesNot) {
 }
 
 TEST(JobRounds, WhatWasRejectedIsNotConfirmedAgain) {
-  // It seems better, in races too, but in new processes it is not.
+  // It looks better, in races too, but not in fresh processes.
   class NoisyMachine : public OrderedMachine {
    public:
     NoisyMachine() : OrderedMachine(always(0.9)) {}
@@ -141,7 +142,7 @@ TEST(JobRounds, WhatWasRejectedIsNotConfirmedAgain) {
     double factor(const Candidate& candidate) const override {
       return fresh_ ? 1 : OrderedMachine::factor(candidate);
     }
-    std::map<std::string, size_t> blocks;  // that each candidate was in
+    std::map<std::string, size_t> blocks;  // blocks per candidate
 
    private:
     bool fresh_ = false;
@@ -155,7 +156,7 @@ TEST(JobRounds, WhatWasRejectedIsNotConfirmedAgain) {
     EXPECT_LE(blocks, 24u) << policy;
     most = std::max(most, blocks);
   }
-  EXPECT_GE(most, 5u);  // They were confirmed.
+  EXPECT_GE(most, 5u);  // they were confirmed
 }
 
 TEST(JobRounds, SamplesGoWhereMoreIsToBeGained) {
@@ -173,10 +174,10 @@ TEST(JobRounds, AJobEndsWhenNoMoreIsToBeHad) {
   EXPECT_LT(course.result.elapsed_s, 200);
   EXPECT_LT(course.result.expected_gain, 0.002);
   EXPECT_TRUE(course.result.accepted.empty());
-  // One that had to end sooner says that there may be more.
+  // A job that ends early reports a larger expected gain.
   OrderedMachine other(always(1.2));
   EXPECT_GT(course_of(other, {.budget_s = 12}).result.expected_gain, 0.002);
-  // Samples are no limit where there is a budget.
+  // With a budget, the number of samples is not a limit.
   OrderedMachine third(always(1.2));
   EXPECT_GT(course_of(third, {.samples = 2, .least_gain = 0, .budget_s = 100}).result.tried, 100u);
 }
@@ -192,7 +193,7 @@ TEST(JobRounds, ProofsThatTakeLongWaitForTheLastRound) {
       if (request.measure.fresh) fresh_s.push_back(elapsed_s());
       return OrderedMachine::ask(request);
     }
-    std::vector<double> fresh_s;  // when each block began
+    std::vector<double> fresh_s;  // start time of each block
   };
   SlowMachine machine;
   const Course course = course_of(machine, {.least_gain = 0, .budget_s = 160});
@@ -206,7 +207,7 @@ TEST(JobRounds, ProofsThatTakeLongWaitForTheLastRound) {
 }
 
 TEST(JobRounds, AProofThatIsNotClearIsGoneOnWithInTheNextRound) {
-  // One block in five speaks against it: that takes 24 blocks, and a first round has fewer.
+  // One block in five disagrees: the proof then takes 24 blocks, more than a first round has.
   class DividedMachine : public OrderedMachine {
    public:
     DividedMachine() : OrderedMachine(always(0.8)) {}

@@ -70,7 +70,7 @@ TEST(Job, TunesWhatIsChosenOnly) {
 TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
   FakeMachine machine({});
   const Opened opened = machine.open();
-  // What the defaults take now, as a part of the bank's policies' time.
+  // Time of the defaults now, relative to that of the bank's policies.
   std::vector<double> truths;
   for (size_t i = 0; i < opened.workloads.size(); ++i) {
     truths.push_back(machine.factor({static_cast<int>(i), opened.workloads[i].policy}));
@@ -117,7 +117,7 @@ TEST(Job, TunesTheKindsOfOperatorsThatAreAskedFor) {
   EXPECT_TRUE(none.accepted.empty());
 }
 
-// Notes what is compiled, in order.
+// Records what is compiled, in order.
 class NotingMachine : public FakeMachine {
  public:
   NotingMachine() : FakeMachine({}) {}
@@ -139,7 +139,7 @@ TEST(Job, BeginsWithWhatIsKnownOfOtherShapes) {
       {"in %0 f32[8]\n%1 f32[8] = exp(%0[a])\nout %1\n", "loops outer=0 [a:4]\n"}};
   tuned_operators(machine, {.samples = 4, .kinds = {.vector = false}}, {.seeds = seeds});
   ASSERT_GE(machine.compiled.size(), 2u);  // the first is the default
-  // As it is, but for vectors as wide as this machine has them.
+  // Unchanged, except for vectors as wide as this machine's.
   EXPECT_TRUE(machine.compiled[1].choice.starts_with("stage 0 loops\nloops outer=0 [b:"));
   EXPECT_TRUE(machine.compiled[1].choice.ends_with("x2 a/3]\n"));
 }
@@ -152,7 +152,7 @@ TEST(TransferSeeds, AreOfTheSameOperatorAndTheNearestFirst) {
   };
   EXPECT_EQ(operator_text(sum(8, 100)), operator_text(sum(31, 7)));
   EXPECT_NE(operator_text(sum(8, 100)), operator_text("in %0 f32[8]\n%1 f32[8] = %0[a]\nout %1\n"));
-  // Names and types have digits of their own.
+  // Digits in names and types are significant.
   EXPECT_NE(operator_text("in %0 f32[8]\nout %0\n"), operator_text("in %0 f64[8]\nout %0\n"));
   EXPECT_NE(operator_text("out %0\n"), operator_text("out %1\n"));
   const std::vector<TransferSeed> known{{sum(64, 64), "a"},      {sum(8, 90), "b"},
@@ -165,7 +165,7 @@ TEST(TransferSeeds, AreOfTheSameOperatorAndTheNearestFirst) {
   EXPECT_EQ(found[2].policy, "a");
 }
 
-// A machine that stops after some requests: the job is then resumed from its journal.
+// A machine that stops after some requests; the job is then resumed from its journal.
 class StoppingMachine : public FakeMachine {
  public:
   explicit StoppingMachine(int works) : FakeMachine({}), left_(works) {}
@@ -183,7 +183,7 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
   const auto file = folder.path() / "journal.db";
   const JobOptions options{.samples = 160};  // several rounds
   JobResult whole;
-  std::vector<Candidate> proven;  // of the last run, as soon as they were
+  std::vector<Candidate> proven;  // by the last run, reported when proven
   const JobCalls calls{.proven = [&](const Accepted& one) { proven.push_back(one.candidate); }};
   std::vector<JournalEntry> entries;
   for (int kill = 0;; ++kill) {
@@ -228,7 +228,7 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
   EXPECT_EQ(again.elapsed_s, whole.elapsed_s);
 }
 
-// RUN_LOOP of aoe.ini: runs of a first look in all, half of them by the candidate.
+// RUN_LOOP of aoe.ini: number of runs of a screening, half of them by the candidate.
 TEST(Job, LooksAtCandidatesAsOftenAsItIsTold) {
   class CountingMachine : public FakeMachine {
    public:
@@ -244,7 +244,7 @@ TEST(Job, LooksAtCandidatesAsOftenAsItIsTold) {
       }
       return FakeMachine::ask(request);
     }
-    std::set<size_t> counts;  // of the runs of each candidate
+    std::set<size_t> counts;  // runs per candidate
   };
   for (const auto& [runs, of_candidate] :
        std::map<size_t, size_t>{{1, 1}, {2, 1}, {7, 4}, {10, 5}, {100, 50}}) {
@@ -257,7 +257,7 @@ TEST(Job, LooksAtCandidatesAsOftenAsItIsTold) {
   EXPECT_EQ(machine.counts, std::set<size_t>{5});
 }
 
-// What a job says on the error stream at a level.
+// Returns what a job logs to standard error at a level.
 std::vector<std::string> logged(LogLevel level) {
   FakeMachine machine({.some_are_wrong = true});
   set_log_level(level);

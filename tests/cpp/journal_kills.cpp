@@ -16,10 +16,10 @@
 namespace aoe {
 namespace {
 
-// How far the child is, where its parent can read it after its death.
+// Progress of the child, in memory that its parent reads after the child's death.
 using Shared = std::atomic<int64_t>;
 
-// Begins the job again from its start and never ends.
+// Runs the job from its start, by replay first, and never returns.
 void run_job(const std::filesystem::path& file, Shared& recorded) {
   Journal journal(file,
                   std::filesystem::exists(file) ? Journal::Start::reload : Journal::Start::fresh);
@@ -53,7 +53,7 @@ std::optional<std::string> failure_after_kill(const std::filesystem::path& file,
 }  // namespace
 
 std::string journal_answer(int64_t number) {
-  // From nothing to some pages of the database, any bytes.
+  // Sizes from empty to a few database pages; all byte values.
   std::string answer(static_cast<size_t>(number * number * 37 % 9000), '\0');
   for (size_t i = 0; i < answer.size(); ++i) {
     answer[i] = static_cast<char>(static_cast<size_t>(number) * 31 + i * 7);
@@ -79,7 +79,7 @@ std::optional<std::string> failure_of_kills(const std::filesystem::path& file, i
       }
       _exit(2);
     }
-    // Most within the first entries after the replay, some before it has begun.
+    // Most kills happen within the first entries after the replay, some before it begins.
     usleep(static_cast<useconds_t>(std::exponential_distribution<double>(1 / 8e3)(random)));
     kill(child, SIGKILL);
     int status = 0;

@@ -7,12 +7,12 @@
 
 namespace aoe {
 
-// The answer that the job below is always given to its request of that number; of many sizes.
+// Returns the answer to the job's request of that number; answers have many sizes.
 std::string journal_answer(int64_t number);
 
-// Has a child process write a journal, kills it at a random moment, and has another one go on, so
-// many times: the journal must always be whole, hold all that the child was told is recorded, and
-// at most one entry more. What was wrong, if anything was.
+// Lets a child process write a journal, kills it at a random moment and lets another one resume,
+// `kills` times. The journal must always be intact and contain all entries that were reported as
+// recorded, and at most one more. Returns a description of the first failure, if any.
 std::optional<std::string> failure_of_kills(const std::filesystem::path& file, int kills,
                                             uint32_t seed);
 

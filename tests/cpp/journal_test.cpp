@@ -42,7 +42,7 @@ const auto never = [] {
   return std::string();
 };
 
-// A job whose decisions follow from its measurements. Gives all that it decided.
+// A job whose decisions follow from its measurements. Returns all decisions.
 std::string job(Journal& journal, int steps, std::mt19937& machine, int& measured) {
   std::string decisions;
   for (int i = 0; i < steps; ++i) {
@@ -128,7 +128,7 @@ TEST_F(JournalTest, ADifferentJobIsAnError) {
     journal.record_decision("time A", "1");
   });
   EXPECT_NE(other_kind.find("'measurement'"), std::string::npos) << other_kind;
-  // Of long texts, what differs is shown.
+  // For long texts, the part that differs is shown.
   const TemporaryFolder other;
   const std::string text(5000, 'x');
   Journal(other.path() / "j", Journal::Start::fresh).ask(text + "one", [] { return ""; });
@@ -175,7 +175,7 @@ TEST_F(JournalTest, EntriesStayAsTheyAre) {
   EXPECT_THROW(execute("UPDATE entry SET answer = 'x'"), Error);
   EXPECT_THROW(execute("DELETE FROM entry WHERE number = 2"), Error);
   EXPECT_TRUE(check_journal(file_).empty());
-  // Whoever insists is found out.
+  // Changes that bypass the triggers are detected.
   execute("DROP TRIGGER entry_remains; DROP TRIGGER entry_stays");
   execute("UPDATE entry SET answer = 'x' WHERE number = 3");
   EXPECT_NE(check_journal(file_)[0].find("entry 3 is not what was written"), std::string::npos);
@@ -192,7 +192,7 @@ TEST_F(JournalTest, IsReadWhileItIsWritten) {
     journal.ask(fmt::format("{}", i), [] { return "answer"; });
     EXPECT_EQ(read_journal(file_).size(), static_cast<size_t>(i) + 1);
   }
-  // Two that go on with one job would mix their entries.
+  // Two processes that resume the same job would mix their entries.
   Journal other(file_, Journal::Start::reload);
   for (int i = 0; i < 20; ++i) other.ask(fmt::format("{}", i), never);
   other.record_decision("go on", "yes");
@@ -206,8 +206,8 @@ TEST_F(JournalTest, SurvivesItsWriter) {
   EXPECT_GT(read_journal(file_).size(), 40);
 }
 
-// As on network file systems, where there is no log: half of an entry is in the file, and what it
-// took the place of is beside it.
+// As on network file systems, where there is no write-ahead log: half of an entry is in the file,
+// and the pages that it replaced are in the rollback journal next to it.
 TEST_F(JournalTest, IsReadAfterAWriterDiedInTheMiddleOfAnEntry) {
   Journal(file_, Journal::Start::fresh).ask("a", [] { return "1"; });
   const auto entries = read_journal(file_);
@@ -228,7 +228,7 @@ TEST_F(JournalTest, IsReadAfterAWriterDiedInTheMiddleOfAnEntry) {
   EXPECT_EQ(read_journal(file_), entries);
 }
 
-// A log that ends anywhere, as after a loss of power, gives the entries that are whole in it.
+// A log truncated anywhere, as after a loss of power, yields the entries that are complete in it.
 TEST_F(JournalTest, OpensWithALogThatWasCutOff) {
   const fs::path log = file_.string() + "-wal";
   Journal journal(file_, Journal::Start::fresh);
@@ -253,7 +253,7 @@ TEST_F(JournalTest, OpensWithALogThatWasCutOff) {
 }
 
 TEST_F(JournalTest, AFullDiskIsAnErrorAndLosesNothing) {
-  // The limit is this process's own, so a child takes it.
+  // Resource limits are per process, so a child sets this one.
   const pid_t child = fork();
   if (child == 0) {
     std::signal(SIGXFSZ, SIG_IGN);
@@ -285,7 +285,7 @@ TEST_F(JournalTest, AFullDiskIsAnErrorAndLosesNothing) {
   EXPECT_EQ(read_journal(file_).size(), 100);
 }
 
-// A flipped bit is seen, or lies where nothing is; it never changes an answer.
+// A flipped bit is detected or is in unused space; it never changes an answer.
 TEST_F(JournalTest, SeesFlippedBits) {
   {
     Journal journal(file_, Journal::Start::fresh);
@@ -301,7 +301,7 @@ TEST_F(JournalTest, SeesFlippedBits) {
   constexpr int kFlips = 500;
   for (int i = 0; i < kFlips; ++i) {
     std::string flipped = whole;
-    // Every bit of the header, then any.
+    // A bit of each of the first 100 bytes (the header), then any bit.
     const size_t bit =
         i < 100 ? static_cast<size_t>(i) * 8 + random() % 8 : random() % (whole.size() * 8);
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));

@@ -11,7 +11,7 @@
 namespace aoe {
 namespace {
 
-// Runs kernels by other policies in the place of a model's own.
+// Replaces a model's kernels by kernels with random policies.
 class OtherKernels : public KernelOverride {
  public:
   explicit OtherKernels(const Executable& executable) {

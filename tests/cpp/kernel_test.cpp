@@ -14,7 +14,7 @@
 namespace aoe {
 namespace {
 
-// Numbers between -1 and 1, and small indexes, that depend on nothing but their place.
+// Numbers in [-1, 1), or small indexes, determined by their position.
 Tensor filled(const TensorType& type) {
   Tensor tensor(type);
   uint32_t state = 1;
@@ -26,7 +26,8 @@ Tensor filled(const TensorType& type) {
   return tensor;
 }
 
-// Workloads whose kernels once read, wrote or computed what they should not have.
+// Regression cases: workloads whose kernels once accessed memory out of bounds or gave wrong
+// results.
 struct Case {
   const char* name;
   const char* text;
@@ -104,7 +105,7 @@ const Case kCases[] = {
      "- 1, d]?-inf\nout %1\n"},
 };
 
-// By the given policy, or the default one of each device.
+// Compares with the reference, by the given policy or by the default policy of each device.
 void expect_as_the_reference(const char* text, const std::string& policy_text = "") {
   const auto workload = std::make_shared<const Workload>(parse_workload(text));
   std::vector<Tensor> inputs;
@@ -144,8 +145,8 @@ TEST_P(Kernels, ComputeWhatTheReferenceDoes) { expect_as_the_reference(GetParam(
 INSTANTIATE_TEST_SUITE_P(Mended, Kernels, testing::ValuesIn(kCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-// Rows of odd lengths and whole ones, turned by squares of the widest
-// vectors or of narrower ones, written past the caches.
+// Transposes with rows that vectors divide and rows that they do not, in blocks of the widest and
+// of narrower vectors, with streaming stores.
 TEST(Transposes, ComputeWhatTheReferenceDoesPastTheCaches) {
   struct {
     int matrices, rows, columns;
@@ -163,12 +164,12 @@ TEST(Transposes, ComputeWhatTheReferenceDoesPastTheCaches) {
   }
 }
 
-// More than a second-level cache holds, in steps of more than a page.
+// Larger than the second-level cache, with strides of more than a page.
 TEST(Sums, AcrossPagesAreWhatTheReferenceComputes) {
   expect_as_the_reference("in %0 f32[601,2051]\n%1 f32[2051] = sum(r:601) %0[r, a]\nout %1\n");
 }
 
-// Positions that are the same for all lanes need not be linear.
+// An index that is the same for all lanes need not be affine.
 TEST(Loads, ReadVectorsAtPlacesThatAreNotLinear) {
   expect_as_the_reference(
       "in %0 f32[2,7,5,24]\n%1 f32[2,14,15,24] = %0[a, b / 2, c / 3, d]\nout %1\n");
@@ -176,9 +177,8 @@ TEST(Loads, ReadVectorsAtPlacesThatAreNotLinear) {
       "in %0 f32[2,7,5,24]\n%1 f32[2,9,15,24] = %0[a, (b / 2) + 3, (c / 3) - 1, d]?0\nout %1\n");
 }
 
-// Windows with steps that reach outside are surrounded while they are packed, row by row: in one
-// block or several, of one image or more, with every step, and where the last windows reach beyond
-// their image or do not reach its end.
+// Padding of strided windows is written during packing, row by row: one block or several, one image
+// or more, every stride, and last windows that extend beyond the image or end before it.
 TEST(Packing, SurroundsWindowsWithSteps) {
   struct {
     int64_t images, channels, height, width, side, step, padding;
@@ -203,7 +203,8 @@ TEST(Packing, SurroundsWindowsWithSteps) {
   }
 }
 
-// By an algorithm, on all instruction sets and several threads. The second input is a weight.
+// Compares an algorithm with the reference on all instruction sets and several thread counts. The
+// second input is a weight.
 void expect_near_the_reference(const std::string& text, const StagePolicy& by) {
   const auto workload = std::make_shared<const Workload>(parse_workload(text));
   std::vector<Tensor> inputs;
@@ -235,8 +236,7 @@ void expect_near_the_reference(const std::string& text, const StagePolicy& by) {
   }
 }
 
-// Sizes that tiles divide and such that they do not, several images, no surroundings, and what
-// follows the sums.
+// Sizes that tiles divide and sizes that they do not, several images, no padding, and epilogues.
 struct Convolution {
   int64_t images, height, width, channels, filters, padding;
 };
@@ -258,8 +258,8 @@ TEST(Winograd, ComputesWhatTheReferenceDoes) {
   }
 }
 
-// An even and an odd number of rows, one pair, tiles that divide them and such that do not, several
-// blocks of rows of which the last has a row alone, rows a page apart.
+// Even and odd numbers of rows, one pair of rows, tiles that divide them and tiles that do not,
+// several blocks of rows with a single row in the last, rows a page apart.
 TEST(Strassen, ComputesWhatTheReferenceDoes) {
   for (const auto& [rows, depth, columns] : std::vector<std::array<int64_t, 3>>{{64, 96, 64},
                                                                                 {37, 34, 96},
@@ -278,7 +278,7 @@ TEST(Strassen, ComputesWhatTheReferenceDoes) {
   }
 }
 
-// An infinite number reaches the row beside its own, and no other.
+// An infinity reaches the row that it is paired with, and no other.
 TEST(Strassen, MixesNoMoreThanTwoRows) {
   const auto workload = std::make_shared<const Workload>(parse_workload(
       "in %0 f32[12,64]\nweight %1 f32[64,64]\n%2 f32[12,64] = sum(r:64) %0[a, r] * %1[r, b]\nout "
@@ -320,13 +320,13 @@ TEST(Winograd, HasRoomForManyOperandsBehindTheSums) {
   expect_near_the_reference(text, {.winograd = 4});
 }
 
-// Sums of products that look like such a convolution, and are none.
+// Sums of products that resemble such a convolution but are none.
 TEST(Winograd, IsForConvolutionsAlone) {
   const char* const texts[] = {
-      // Weights for each image.
+      // Separate weights for each image.
       "in %0 f32[2,16,16,32]\nweight %1 f32[2,3,3,32,128]\n%2 f32[2,16,16,128] = sum(r:3,s:3,t:32) "
       "%0[a, (b + r) - 1, (c + s) - 1, t]?0 * %1[a, r, s, t, d]\nout %2\n",
-      // Of each image another row.
+      // A different row of each image.
       "in %0 f32[16,18,18,32]\nweight %1 f32[3,3,32,128]\n%2 f32[16,16,128] = sum(r:3,s:3,t:32) "
       "%0[a, a + r, b + s, t] * %1[r, s, t, c]\nout %2\n",
       // Along a diagonal.

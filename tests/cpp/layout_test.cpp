@@ -24,7 +24,7 @@ Tensor filled(const TensorType& type, int seed) {
   return tensor;
 }
 
-// The elements of a tensor as a layout has them in memory.
+// Returns the elements of a tensor in the order of a layout.
 Tensor in_layout(const Tensor& tensor, const Layout& layout) {
   const Shape& shape = tensor.shape();
   Shape lies;
@@ -56,10 +56,10 @@ std::vector<Tensor> evaluated(const Workload& workload, const std::vector<Tensor
 struct Case {
   const char* name;
   const char* text;
-  std::vector<size_t> moved;  // inputs that lie otherwise; the output does too
+  std::vector<size_t> moved;  // inputs in another layout; the output has one too
 };
 
-// Outputs are blocked by 8, and so are the inputs that are moved.
+// Outputs are blocked by 8, and so are the inputs in `moved`.
 const std::vector<Case> kCases{
     {"Convolution",
      "in %0 f32[1,16,6,7]\nweight %1 f32[24,16,3,3]\nweight %2 f32[24]\n"
@@ -156,7 +156,7 @@ TEST_P(Layouts, OfBlocksChangeNothingButWhereElementsLie) {
       const double exact = wanted.to_doubles()[i];
       ASSERT_NEAR(compiled[i], exact, 1e-4 * (1 + std::fabs(exact))) << i;
     }
-    // What is a product of matrices by name stays one: a sum over channels.
+    // A convolution must remain a contraction in any layout.
     if (std::string_view(GetParam().name) == "Convolution") {
       EXPECT_TRUE(contraction_of(moved.workload.stages[0]));
     }
@@ -183,7 +183,7 @@ TEST(Layouts, HaveNames) {
   EXPECT_EQ(to_string(channels_blocked(3, 16)), "NCW16c");
 }
 
-// Which layouts the values between steps were given, by a cost.
+// Returns the layouts that a cost function leads to.
 std::map<std::string, std::string> layouts_by(const TaskCost& cost) {
   const Graph graph = two_convolutions();
   Plan plan = lower_nodes(graph);
@@ -195,7 +195,7 @@ std::map<std::string, std::string> layouts_by(const TaskCost& cost) {
   return layouts;
 }
 
-// A second for each task, `otherwise` for one that has some value with this shape.
+// Cost: one second per task, `otherwise` for a task that has a value of this shape.
 TaskCost unless(const Shape& shape, double otherwise) {
   return [=](const Task& task) {
     for (const Workload::Value& value : task.workload.values) {
@@ -208,7 +208,7 @@ TaskCost unless(const Shape& shape, double otherwise) {
 TEST(ChosenLayouts, StayWhereNothingIsGained) {
   using Names = std::map<std::string, std::string>;
   EXPECT_EQ(layouts_by([](const Task&) { return 1.0; }), Names{});
-  // Every task gains, but not as much as the conversions at both ends are thought to cost.
+  // Every task gains, but less than the estimated cost of the conversions at both ends.
   EXPECT_EQ(layouts_by(unless({1, 6, 6, 32}, 0.95)), Names{});
 }
 
@@ -241,7 +241,7 @@ TEST(ChosenLayouts, CostNoMoreThanLeavingAllAsItIs) {
   }
 }
 
-// The plan of convolutions in a row, all of whose values their caller sees, in a line for each
+// Plans a chain of convolutions whose values are all visible to the caller; returns one line per
 // step.
 std::vector<std::string> plan_of_row(int64_t channels, int64_t side, int64_t group = 1,
                                      int layers = 1) {
@@ -284,9 +284,9 @@ TEST(ChosenLayouts, AreConvertedToAtTheBordersWhereThatPays) {
   EXPECT_EQ(plan_of_row(64, 56),
             (std::vector<std::string>{"x -> own NHWC", "own NHWC -> own NHWC", "own NHWC -> y"}));
   EXPECT_EQ(plan_of_row(64, 56, 64), std::vector<std::string>{"x -> y"});
-  // Here the copies would take as long as what is gained.
+  // Here the copies would cost as much as they gain.
   EXPECT_EQ(plan_of_row(1, 9), std::vector<std::string>{"x -> y"});
-  // What was made to lie otherwise is not converted back for the next.
+  // A converted value is not converted back for the next convolution.
   EXPECT_EQ(plan_of_row(64, 56, 1, 2),
             (std::vector<std::string>{"x -> own NHWC", "own NHWC -> own NHWC", "own NHWC -> y",
                                       "own NHWC -> own NHWC", "own NHWC -> z"}));

@@ -16,19 +16,18 @@ namespace {
 
 using End = LayoutResult::End;
 
-// Whether the value between the two convolutions has its channels in blocks.
+// Returns whether the value between the two convolutions has a blocked layout.
 bool is_blocked(const std::string& text) { return text.find(",6,6,16]") != text.npos; }
 
-// A machine of numbers: a copy takes 100 ns, a convolution a microsecond, or `blocked_ns` with
-// channels in blocks; whole passes take what their tasks do, and `blocked_model` times that if any
-// of them lies so.
+// A simulated machine: a copy takes 100 ns, a convolution 1 us, or `blocked_ns` in a blocked
+// layout. A whole pass takes the sum of its tasks, times `blocked_model` if any of them is blocked.
 class FakeLayouts : public Machine {
  public:
   struct Truth {
     double blocked_ns = 1000;
-    double blocked_model = 1;  // what measuring tasks alone does not show
-    int lost_after = 1000;     // requests that are answered
-    double seconds = 0.5;      // of a request
+    double blocked_model = 1;  // an effect that timing tasks separately does not show
+    int lost_after = 1000;     // number of requests answered before the process is lost
+    double seconds = 0.5;      // duration of a request
     bool times_blocked = true;
   };
 
@@ -120,7 +119,7 @@ TEST(Layouts, EndWithTheLayoutThatIsFaster) {
   EXPECT_EQ(result.rival->gain.noise_floor, 1.004);
   EXPECT_GT(result.measured, 10u);
   EXPECT_GT(parse_task_times(times_of(result)).ns.size(), 10u);
-  // As the baseline, they are the best.
+  // As the baseline, these layouts are already the best.
   FakeLayouts again({.blocked_ns = 200});
   const LayoutResult baseline = tuned(again, {.baseline = times_of(result)});
   EXPECT_EQ(baseline.end, End::same);
@@ -143,7 +142,7 @@ TEST(Layouts, AreNotThoseThatAreSlower) {
 }
 
 TEST(Layouts, AreNotSolvedFromHalfATask) {
-  // Of no task both ways are timed: measured times are not compared with estimates.
+  // Tasks are timed in one layout only: measured times are not mixed with estimates.
   FakeLayouts machine({.blocked_ns = 200, .times_blocked = false});
   const LayoutResult result = tuned(machine);
   EXPECT_FALSE(any_is_blocked(result.changed));

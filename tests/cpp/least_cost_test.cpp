@@ -58,7 +58,7 @@ TEST(LeastCost, IsFoundInChainsWithShortcuts) {
 TEST(LeastCost, IsNeverAboveThatOfTheFirstOptions) {
   std::mt19937 random(2);
   for (int round = 0; round < 20; ++round) {
-    // Every variable meets every other one, in pairs and all at once.
+    // All variables interact, in pairs and in one term of all.
     const std::vector<int> options(12, 3);
     std::vector<int> all;
     std::vector<CostTerm> terms;

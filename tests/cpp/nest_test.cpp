@@ -10,10 +10,10 @@
 #include "expr/parse.h"
 #include "policy/policy_text.h"
 
-// Golden tests: a workload and a policy in, the loop nest out. Cases are files in tests/nests, each
-// the workload, a line "---", the policy (empty: the default one), "---" and the nest. Where what
-// comes out is another one, the test writes the whole case as it now is beside the build, and says
-// where: copied over the old one, it is the update.
+// Golden tests: a workload and a policy in, the loop nest out. Cases are files in tests/nests: the
+// workload, a line "---", the policy (empty for the default), "---" and the nest. On a mismatch the
+// test writes the updated case to the build folder and prints its path; copy it over the old one to
+// accept it.
 
 namespace aoe {
 namespace {
@@ -34,7 +34,7 @@ class Nests : public testing::TestWithParam<std::string> {};
 TEST_P(Nests, AreAsTheyWere) {
   const Device& host = host_device();
   if (!host.has(Feature::avx2)) GTEST_SKIP() << "needs AVX2";
-  // Caches and the kind of processor decide about policies: they are the same ones everywhere.
+  // Default policies depend on caches and micro-architecture: fix them.
   Device device = narrowed(host, Feature::avx2);
   device.caches = {Cache{32 << 10, 64, 1}, Cache{1 << 20, 64, 1}, Cache{32 << 20, 64, 2}};
   device.cores = 2;

@@ -3,8 +3,8 @@
 namespace aoe {
 namespace {
 
-// Kernels of tests are made anew each time: their keys do not say which version of a test made
-// them. Nor do they run by what the user has tuned.
+// Tests use neither the object cache, because keys do not identify the version of a test that
+// emitted the code, nor the user's banks.
 [[maybe_unused]] const int kUnset =
     setenv("XDG_CACHE_HOME", "/dev/null", 1) | unsetenv("TUNE_BANK_PATH") |
     setenv("ASCEND_CACHE_PATH", "/dev/null", 1) | setenv("AOE_BUILTIN", "off", 1);

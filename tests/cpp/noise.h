@@ -7,26 +7,26 @@
 
 namespace aoe {
 
-// Times as a shared machine gives them: neighbours slow both sides down for a while, take the
-// processor away in bursts, and where memory happens to lie favours one side for as long as a
-// process lives. Fixed seeds, so that what a test sees is always the same.
+// Simulated times of a shared machine: neighbours slow both sides down for a while and steal the
+// processor in bursts, and memory placement favours one side for the lifetime of a process. Seeds
+// are fixed, so that tests are deterministic.
 struct Noise {
-  double placement = 0.01;     // of the bias that all pairs of a process share, either way
-  double jitter = 0.01;        // of one time against the next
-  double drift = 0.02;         // of a step of the random walk that both sides share
-  double burst_chance = 0.02;  // that a burst of stolen time begins with a turn,
-  double burst_end = 0.3;      // and that it ends with one
-  double burst = 0.5;          // by how much it slows a turn down, on average
+  double placement = 0.01;     // deviation of the bias shared by all pairs of a process
+  double jitter = 0.01;        // deviation of a single time
+  double drift = 0.02;         // deviation of a step of the random walk that both sides share
+  double burst_chance = 0.02;  // probability that a burst of stolen time begins in a turn
+  double burst_end = 0.3;      // probability that it ends in a turn
+  double burst = 0.5;          // mean slow-down of a turn in a burst
 };
 
 class NoisyMachine {
  public:
   NoisyMachine(const Noise& noise, uint32_t seed) : noise_(noise), random_(seed) {}
 
-  // A new process: memory lies elsewhere.
+  // Starts a new process: memory is placed anew.
   void start_process() { bias_ = noise_.placement * normal_(random_); }
 
-  // A pair of times, of the baseline and of a candidate that is so much faster.
+  // Times of the baseline and of a candidate that is faster by `speed_up`.
   struct Pair {
     double baseline_ns;
     double candidate_ns;
@@ -41,7 +41,7 @@ class NoisyMachine {
     return pair;
   }
 
-  // What a block of so many pairs in a process of its own says.
+  // A block of `pairs` pairs in a fresh process.
   struct Block {
     std::vector<double> baseline_ns;
     std::vector<double> candidate_ns;
@@ -57,7 +57,7 @@ class NoisyMachine {
     return block;
   }
 
-  // One turn of something that takes so long on a quiet machine.
+  // Returns the time of a turn that takes `ns` on a quiet machine.
   double turn(double ns, double bias = 0) {
     drift_ = 0.98 * drift_ + noise_.drift * normal_(random_);
     if (in_burst_) in_burst_ = uniform_(random_) >= noise_.burst_end;

@@ -166,7 +166,7 @@ TEST(ObjectCache, ManyMayUseItAtOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
-      // Small enough that all of them remove each other's files.
+      // Small enough that the threads evict each other's files.
       const ObjectCache cache(root.path() / "objects", /*max_bytes=*/6 * 4096);
       for (int i = 0; i < 100; ++i) {
         const std::string key = std::to_string((i + t) % 10);

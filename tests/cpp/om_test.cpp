@@ -31,7 +31,7 @@ TEST(Checksum, EveryBitCounts) {
   }
 }
 
-// A change in one word must not be undone by the same in another: signs of floats, say.
+// The same change in two words (for instance the signs of two floats) must not cancel out.
 TEST(Checksum, PairsOfBitsCount) {
   std::vector<std::byte> bytes = counting(512);
   const uint64_t sum = checksum(bytes);
@@ -54,7 +54,7 @@ TEST(Checksum, FillingTheLastBlockWithZerosDoesNot) {
   EXPECT_NE(checksum(bytes, 1), checksum(bytes));
 }
 
-// Files outlive the process: a change of the function is a change of the format.
+// Checksums are stored in files: a change of the function changes the format.
 TEST(Checksum, StaysTheSame) {
   EXPECT_EQ(checksum({}), 0xafea29d80a6c590b);
   EXPECT_EQ(checksum(counting(100)), 0x10fdb45df73141be);
@@ -79,7 +79,7 @@ Graph with_attributes(Attributes attributes) {
   return graph;
 }
 
-// Bit by bit.
+// Bitwise equality.
 template <typename T>
 bool same(const T& a, const T& b) {
   if constexpr (std::is_floating_point_v<T>) return std::memcmp(&a, &b, sizeof a) == 0;
@@ -144,7 +144,7 @@ TEST(Om, WeightsAreAligned) {
   EXPECT_EQ(constants, 3);
 }
 
-// Functions may nest subgraphs deeper than a file can.
+// ONNX functions may nest subgraphs more deeply than an .om file can.
 TEST(Om, RefusesSubgraphsThatCouldNotBeReadAgain) {
   const auto nested = [](int depth) {
     Graph graph = with_attributes({});

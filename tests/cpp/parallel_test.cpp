@@ -12,7 +12,7 @@
 namespace aoe {
 namespace {
 
-// How often each of `count` positions was met.
+// Number of visits of each of `count` positions.
 std::vector<int> met(int64_t count, int64_t grain, int threads) {
   std::vector<std::atomic<int>> times(static_cast<size_t>(count));
   parallel_for(count, grain, threads, [&](int64_t first, int64_t last, int) {
@@ -38,7 +38,7 @@ TEST(ParallelFor, MeetsEveryPositionOnce) {
 TEST(ParallelFor, UsesOtherThreads) {
   const HelpersAwake awake(2);
   std::atomic<int> inside{0};
-  // Each part waits for the other one: alone a thread would wait forever.
+  // Each part waits for the other: a single thread would wait forever.
   parallel_for(2, 1, 2, [&](int64_t, int64_t, int) {
     ++inside;
     while (inside < 2) std::this_thread::yield();

@@ -11,9 +11,9 @@
 namespace aoe {
 namespace {
 
-// Each is what a parsed workload prints as, too.
+// Canonical texts: each parses to a workload that prints as the same text.
 const std::vector<std::string> kTexts{
-    // Elementwise; the number has the type of what it is compared with.
+    // Elementwise; a literal has the type of the operand next to it.
     "in %0 f32[2,3]\n%1 f32[2,3] = max(%0[a, b], 0)\nout %1\n",
     // A convolution whose padding reads as 0, and a view of it.
     "in %0 f32[1,8,10]\nin %1 f32[4,8,3]\nview %3 f32[4,10] = %2\n"
@@ -25,17 +25,17 @@ const std::vector<std::string> kTexts{
     "%3 f32[4,10] = exp(%0[a, b] - %1[a]) / %2[a]\nout %3\n",
     // Scalars, no outputs, an empty reduction.
     "in %0 f32[]\n%1 f32[] = sum() %0[]\nout\n",
-    // Results made of what was reduced; several of them.
+    // Results computed from reduced values; several of them.
     "in %0 f16[8]\n%1 f16[], %2 i64[] = arg_max_last(r:8) %0[r]; r -> $0; $1 * 2\nout %1, %2\n",
     "in %0 f64[8]\n%1 f64[] = moments(r:8) 1; %0[r]; 0 -> $2 / $0\nout %1\n",
     "in %0 f32[8]\n%1 f16[] = sum(r:8) select(%0[r] < 0.5, 1:f32, 0:f32) -> f16($0 / 8)\nout %1\n",
     "in %0 bool[8]\n%1 i32[] = product(r:8) select(%0[r], 2, -1)\nout %1\n",
-    // A reduction of its own, and one that only has the name of another.
+    // A custom reducer, and one that shares only its name with a predefined one.
     "in %0 f32[8]\n"
     "%1 f32[] = sum_and_count{0:f32; 0:i64 -> $0 + $2; $1 + $3}(r:8) %0[r]; 1 -> $0 / f32($1)\n"
     "out %1\n",
     "in %0 f32[8]\n%1 f32[] = sum{1:f32 -> $0 + $1}(r:8) %0[r]\nout %1\n",
-    // Types that nothing beside the number says; numbers of all kinds.
+    // Literals whose types do not follow from an operand; numbers of all kinds.
     "%0 f32[2] = f32(4:i64) + f32(0.5:f16)\nout %0\n",
     "%0 bool[2] = 1:u8 < 2:u8\nout %0\n",
     "%0 f32[] = nan\n%1 f32[] = -inf\n%2 f64[] = -0\n%3 u64[] = 18446744073709551615\n"
@@ -205,7 +205,7 @@ TEST(WorkloadText, SizeAndDepthAreBounded) {
             std::string::npos);
   EXPECT_NE(message_of(start + repeated("%0[a]?", 100'000)).find("levels of nesting"),
             std::string::npos);
-  // Temporaries double at each step.
+  // The expanded expression doubles with each temporary.
   std::string doubling = "#0 = a + a; ";
   std::string deep = "#0 = exp(%0[a]); ";
   for (int i = 1; i < 5000; ++i) {
@@ -271,7 +271,7 @@ TEST(WorkloadText, LargeConstantsAreNamedByTheirHash) {
 
 TEST(WorkloadText, ConstantsThatDecimalsCannotSayAreNamedByTheirHash) {
   Builder b;
-  const float odd = std::bit_cast<float>(0x7fc00123u);  // a NaN with a message
+  const float odd = std::bit_cast<float>(0x7fc00123u);  // a NaN with a payload
   const std::string text = to_string(b.finish({b.constant(Tensor::scalar(odd))}));
   EXPECT_TRUE(text.starts_with("constant %0 f32[] = @")) << text;
 }

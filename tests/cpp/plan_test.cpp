@@ -10,7 +10,7 @@
 namespace aoe {
 namespace {
 
-// A task over the graph's values 0, 1, ...: the workload's inputs in order; it makes `output`.
+// A task whose workload reads the graph values `inputs`, in order, and writes `output`.
 Task task(const char* text, std::vector<int> inputs, int output) {
   return {parse_workload(text), std::move(inputs), {output}};
 }
@@ -83,8 +83,8 @@ TEST(Epilogue, IsBiasActivationAndResidual) {
 TEST(Epilogue, IsNotWhatMeetsSumsElsewhere) {
   const Task first = task(kConvolution, {0, 1}, 2);
   for (const char* text : {
-           // Of a neighbour, in another order, of two, over more points than there are sums, and
-           // looked up.
+           // Reads a neighbour, another order, two elements, more points than there are sums, and a
+           // lookup.
            "in %0 f32[2,4,7]\n%1 f32[2,4,6] = %0[a, b, c + 1]\nout %1\n",
            "in %0 f32[2,4,7]\n%1 f32[7,4,2] = %0[c, b, a]\nout %1\n",
            "in %0 f32[2,4,7]\n%1 f32[2,4,7] = %0[a, b, c] + %0[a, b, 6 - c]\nout %1\n",
@@ -103,7 +103,7 @@ Graph simplified(const OnnxBuilder& builder) {
   return graph;
 }
 
-// A convolution with its bias and activation, what only the host can do, and what only a run knows.
+// A convolution with its epilogue, a host kernel, and a late node.
 OnnxBuilder of_every_kind() {
   OnnxBuilder b;
   b.input("x", {1, 1, 4});
@@ -152,7 +152,7 @@ TEST(Plans, FreeAValueAfterItsLastUse) {
   EXPECT_EQ(freed, (std::vector<Names>{{"x"}, {}, {"a", "c"}, {"d"}}));
 }
 
-// `v` is an input of `a` twice and of three nodes: whoever joins them must not take it along.
+// `v` is an input of `a` twice and of three nodes: fusion must not drop it.
 TEST(Plans, KeepWhatOthersUse) {
   OnnxBuilder b;
   b.input("x", {4});

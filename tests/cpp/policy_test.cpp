@@ -74,7 +74,7 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
            {kProduct, "product tile=4x2x4 block=64x80 first=last",
             "'rows' or 'columns' is expected"},
            {kProduct, "product tile=4x2x4 block=64x80 first=rows; product", "no more than 1 items"},
-           // These read, but must not become code.
+           // These parse, but must not be compiled.
            {kProduct, "product tile=40x2x4 block=64x80 first=rows", "1 to 14 are expected"},
            {kProduct, "product tile=14x8x4 block=64x80 first=rows",
             "does not fit into 16 registers"},
@@ -177,7 +177,7 @@ TEST_P(Spaces, HoldValidPoliciesOnly) {
   }
 }
 
-// Going down the decisions one by one arrives at the policy they are those of.
+// Choosing the decisions of a policy one by one leads to that policy.
 TEST_P(Spaces, AreChainsOfDecisions) {
   const auto workload = workload_of(GetParam());
   const Space space(workload, host_device());

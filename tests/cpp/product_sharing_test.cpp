@@ -10,8 +10,8 @@ TEST(ProductSharing, GivesEveryThreadWork) {
     const char* what;
     int64_t outer, rows, columns, depth;
     Side right;
-    int64_t block;      // columns of the policy's
-    int64_t row_tiles;  // of 8 rows
+    int64_t block;      // nc of the policy
+    int64_t row_tiles;  // row tiles, of 8 rows each
     int threads;
     ProductSharing expected;
   } cases[] = {

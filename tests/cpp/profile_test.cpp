@@ -16,7 +16,7 @@
 namespace aoe {
 namespace {
 
-// x · w, its Relu, and where that is not 0: a kernel of two nodes, and what is no loop nest.
+// relu(x * w) and the positions of its non-zero elements: a fused kernel and a host kernel.
 LoadedModel small_model(const std::string& kernels) {
   OnnxBuilder b;
   b.input("x", {4, 3});
@@ -93,7 +93,7 @@ TEST(Profile, MarksStepsThatChangeTheLayout) {
   choose_layouts(plan, graph, estimated_cost(Device{}));
   std::vector<bool> changes;
   for (const PlanStep& step : plan.steps) changes.push_back(step.changes_layout);
-  // From the caller's, no, a plane of one point lies in both, and back to the caller's.
+  // From the caller's layout, none (a plane of one point has the same order in both), back again.
   EXPECT_EQ(changes, (std::vector<bool>{true, false, false, true}));
 }
 

@@ -12,7 +12,7 @@
 #include "tests/cpp/backends.h"
 #include "tests/cpp/error_message.h"
 
-// Programs: what their builders make of strips, and what runs them.
+// Programs: how builders handle strips, and how backends run the result.
 
 namespace aoe {
 namespace {
@@ -32,7 +32,7 @@ constexpr const char* kInvertedResidual =
     "%9 f32[1,12,10,16] = sum(r:48) %8[a, b, c, r] * %5[d, r] -> $0 + %6[a, b, c, d]\n"
     "out %9\n";
 
-// Heads are not turned in memory.
+// Attention without a transpose of the heads in memory.
 constexpr const char* kAttention =
     "in %0 f32[24,3,16]\n"
     "in %1 f32[20,3,16]\n"
@@ -79,7 +79,7 @@ void expect_as_the_reference(const Problem& problem, const std::string& policy_t
 
 TEST(Strips, ComputeAnInvertedResidualAsTheReferenceDoes) {
   const Problem problem(kInvertedResidual);
-  // Depthwise into projection, which needs no halo of its own, and all three, which do.
+  // Depthwise into projection needs no halo; chains that begin with the expansion do.
   for (const char* stages : {"1-2", "0-1", "0-2"}) {
     for (const int rows : {1, 2, 3, 4, 6}) {
       expect_as_the_reference(problem, fmt::format("strips {} b/{}", stages, rows));
@@ -94,8 +94,8 @@ TEST(Strips, ComputeAttentionAsTheReferenceDoes) {
   }
 }
 
-// Where a window reaches beyond the edge of its strip, something else is read: not what would be
-// the beginning of the whole, which lies before the memory of the strip.
+// A window that extends beyond its strip at the edge of the tensor must not read before the memory
+// of the strip.
 TEST(Strips, ReadNothingBeforeTheirMemory) {
   const Problem problem(
       "in %0 i32[1,9,13,7]\n%1 i32[1,9,13,7] = %0[a, b, c, d] + %0[a, b, c, d]\n%2 i32[1,8,14,7] = "
@@ -155,7 +155,7 @@ TEST(Strips, AreOnlyForStagesThatMeetStripByStrip) {
   EXPECT_FALSE(split_into_strips(workload, {0, 2, 3, 4})) << "the projection reads all channels";
   EXPECT_FALSE(split_into_strips(workload, {0, 2, 9, 4})) << "there is no such axis";
   EXPECT_FALSE(split_into_strips(workload, {2, 1, 1, 4})) << "in this order";
-  // What is between two stages is a result, too.
+  // A value between the stages is also an output.
   Workload shown = workload;
   shown.outputs.push_back(8);
   EXPECT_FALSE(split_into_strips(shown, {1, 2, 1, 4}));
@@ -203,7 +203,7 @@ TEST(Strips, TellZerosOutsideApart) {
 }
 
 TEST(Strips, DoNotRunByWinograd) {
-  // Rows of strips would be taken for a batch.
+  // Rows of strips must not be mistaken for a batch.
   const Problem problem(
       "in %0 f32[12,12,8]\nweight %1 f32[16,8,3,3]\n%2 f32[12,12,8] = exp(%0[a, b, c]) + %0[a, b, "
       "c]\n%3 f32[12,12,16] = sum(r:8,s:3,t:3) %2[(a + s) - 1, (b + t) - 1, r]?0 * %1[c, r, s, "
@@ -212,7 +212,7 @@ TEST(Strips, DoNotRunByWinograd) {
 }
 
 TEST(Programs, TakePoliciesFromBeforeTheNewDecisions) {
-  // As banks and .om files have them.
+  // Policies as stored in older banks and .om files.
   const Problem problem(
       "in %0 f32[2,8,18,18]\nweight %1 f32[16,8,3,3]\n%2 f32[2,16,16,16] = sum(r:8,s:3,t:3) %0[a, "
       "r, c + s, d + t] * %1[b, r, s, t]\nout %2\n");
@@ -244,7 +244,7 @@ TEST(Programs, ShareProductsAsThePolicySays) {
       "in %0 f32[64,512]\nweight %1 f32[512,256]\n%2 f32[64,256] = sum(r:512) "
       "%0[a, r] * %1[r, b]\nout %2\n");
   const Device device = host_devices().front();
-  // Tasks, and whether each is a part of the rows.
+  // Number of tasks, and whether each is a part of the rows.
   const auto shared = [&](const std::string& how) {
     const Policy policy = parse_policy(
         "product tile=4x2x4 block=512x256 first=columns share=" + how, *problem.workload);
@@ -273,7 +273,7 @@ TEST(PackedWeights, KeepIntegersThatDoublesDoNotHave) {
   packed.depth = 2;
   packed.width = 2;
   packed.depth_stride = 1;
-  packed.width_stride = 2;  // turned
+  packed.width_stride = 2;  // transposed
   packed.panel = 2;
   const int64_t large = (int64_t{1} << 62) + 1;
   const Tensor made = pack(packed, Tensor::of<int64_t>({large, 2, 3, large + 2}, {2, 2}));
@@ -282,7 +282,7 @@ TEST(PackedWeights, KeepIntegersThatDoublesDoNotHave) {
 }
 
 TEST(PackedWeights, AreSumsOfPartsInPanels) {
-  // A plain matrix of two parts of 2 x 3, side by side.
+  // A matrix of two parts of 2 x 3, side by side.
   PackedWeights packed;
   packed.depth = 2;
   packed.width = 3;

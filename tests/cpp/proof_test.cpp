@@ -59,7 +59,7 @@ TEST(Proof, ABlockIsTheMiddleOfItsPairs) {
   EXPECT_DOUBLE_EQ(block_speed_up({{2, 8}}, {{1, 1}}), 4);
 }
 
-// Whatever was said once stays: a later look never widens the interval or takes a proof back.
+// Decisions are final: a later look never widens the interval or revokes a proof.
 TEST(Proof, BoundsOnlyNarrow) {
   NoisyMachine machine({}, 1);
   std::vector<double> speed_ups;
@@ -78,7 +78,7 @@ TEST(Proof, BoundsOnlyNarrow) {
 
 struct Rates {
   double accepted = 0;
-  double missed = 0;  // intervals that did not hold the truth at their last look
+  double missed = 0;  // intervals that did not contain the true value at the last look
   double blocks = 0;  // on average
 };
 
@@ -104,7 +104,7 @@ constexpr Noise kQuiet{.placement = 0.004, .jitter = 0.005, .drift = 0.005, .bur
 constexpr Noise kUsual{};
 constexpr Noise kWild{.placement = 0.03, .jitter = 0.05, .drift = 0.05, .burst_chance = 0.1};
 
-// However wild the machine, and at the worst of all truths: a speed-up of just the margin.
+// For any noise, and for the worst case: a true speed-up equal to the margin.
 TEST(Proof, SeldomErrs) {
   for (const Noise& noise : {kQuiet, kUsual, kWild}) {
     const Rates same = rates_of(noise, 1, 2000);
@@ -124,17 +124,17 @@ TEST(Proof, IsNotBlind) {
   EXPECT_GE(rates_of(kWild, 1.10, 500).accepted, 0.95);
 }
 
-// What is clear takes few blocks, either way.
+// Clear cases take few blocks, accepted or rejected.
 TEST(Proof, EndsEarly) {
   EXPECT_LT(rates_of(kUsual, 1, 500).blocks, 8);
   EXPECT_LT(rates_of(kUsual, 1.10, 500).blocks, 11);
 }
 
-// The same test on coins, where the error rate can be known exactly by counting paths: looks after
-// every block, up to a thousand of them.
+// The same test on coin flips, where counting paths gives the exact error rate, with a look after
+// each of up to a thousand blocks.
 TEST(Proof, KeepsItsErrorOverAllLooks) {
   for (const double error : {0.005, 0.05}) {
-    std::vector<double> chance = {1};  // of so many heads without a proof so far
+    std::vector<double> chance = {1};  // by number of heads: probability without a proof so far
     double proven = 0;
     for (size_t n = 1; n <= 1000; ++n) {
       std::vector<double> next(n + 1, 0);

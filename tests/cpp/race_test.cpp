@@ -16,7 +16,7 @@ struct Outcome {
   size_t turns = 0;
 };
 
-// A whole race among participants that take so long on a quiet machine; the first is the baseline.
+// Simulates a race of participants that take `ns` on a quiet machine; the first is the baseline.
 Outcome raced(const std::vector<double>& ns, const Noise& noise, uint32_t seed) {
   NoisyMachine machine(noise, seed);
   std::mt19937 random(seed);
@@ -62,7 +62,7 @@ TEST(Race, NeverDropsTheIncumbent) {
   EXPECT_EQ(raced({100, 200, 150}, {}, 3).remaining, (std::vector<size_t>{0}));
 }
 
-// Among equals each may be called the best.
+// Of equal participants, any may win.
 TEST(Race, SeldomDropsTheBest) {
   int dropped = 0;
   constexpr int kTrials = 300;

@@ -16,7 +16,7 @@ class ChainMaker {
     if (below(5) == 0) {
       attention();
     } else {
-      // Mostly f32 in four dimensions; the others have fewer of what is for f32 alone.
+      // Mostly f32 with four dimensions: some transforms apply to f32 only.
       const int kind = below(8);
       dtype_ = kind == 0 ? "f64" : kind == 1 ? "i32" : "f32";
       if (below(4) == 0) n_ = "", y_ = 'a', x_ = 'b', c_ = 'c';
@@ -44,8 +44,8 @@ class ChainMaker {
     return of[static_cast<size_t>(below(static_cast<int>(of.size())))];
   }
 
-  // Inputs come first, and are not known before all stages are: those count from here on, and then
-  // from the last input on.
+  // Inputs are numbered before stages, but their number is known only at the end. Stages are
+  // therefore numbered from here on first, and renumbered in `text`.
   static constexpr int kFirstStage = 40;
 
   std::string text() const {
@@ -69,7 +69,7 @@ class ChainMaker {
     return fmt::format("{}{},{}", n_.empty() ? "" : fmt::format("{},", batch_), height_, width_);
   }
   std::string shape() const { return fmt::format("{},{}", pixels(), channels_); }
-  // The position of a pixel, or in it.
+  // Index of a pixel, and of an element of it.
   std::string pixel() const { return fmt::format("{}{}, {}", n_, y_, x_); }
   std::string point() const { return fmt::format("{}, {}", pixel(), c_); }
 
@@ -81,7 +81,7 @@ class ChainMaker {
   }
   bool is_float() const { return dtype_ != "i32"; }
 
-  // What follows a sum.
+  // A random epilogue of a sum.
   std::string epilogue() {
     switch (below(4)) {
       case 0: return "";
@@ -196,7 +196,7 @@ class ChainMaker {
   int next_stage_ = kFirstStage;
   int value_ = 0;
   std::string dtype_ = "f32";
-  std::string n_ = "a, ";  // axes: of the batch, if there is one, of rows, columns and channels
+  std::string n_ = "a, ";  // names of the axes: batch (may be empty), rows, columns, channels
   char y_ = 'b', x_ = 'c', c_ = 'd';
   int64_t batch_ = 1, height_ = 1, width_ = 1, channels_ = 1;
 };

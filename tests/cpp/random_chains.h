@@ -4,8 +4,8 @@
 
 namespace aoe {
 
-// Stages of which the later ones see windows of what the earlier ones make, so that they can be
-// computed by strips with a halo; some end in rows that are normalized, or are attention.
+// Chains of stages in which later stages read windows of earlier ones, so that they can be computed
+// by strips with a halo. Some end in normalized rows, or are attention.
 RandomWorkload random_chain(uint64_t seed);
 
 }  // namespace aoe

@@ -39,7 +39,7 @@ Policy random_policy(const Space& space, Random& random) {
   }
 }
 
-// A space offers stores past the caches only for results that are larger than any here.
+// Adds streaming stores at random: the space offers them only for results larger than any here.
 void stream_some(Policy& policy, const Space& space, Random& random) {
   const Schedule& schedule = space.schedule(policy.structure);
   for (size_t i = 0; i < policy.items.size(); ++i) {
@@ -56,7 +56,7 @@ void stream_some(Policy& policy, const Space& space, Random& random) {
   }
 }
 
-// All ways to compute neighbouring stages by strips that divide their axis.
+// Returns all valid ways to compute consecutive stages by strips that divide their axis.
 std::vector<Strips> possible_strips(const Workload& workload) {
   std::vector<Strips> found;
   for (size_t last = 1; last < workload.stages.size(); ++last) {
@@ -74,7 +74,7 @@ std::vector<Strips> possible_strips(const Workload& workload) {
   return found;
 }
 
-// With one more loop over strips, in one of all ways that are valid; as it was if there are none.
+// Adds a random valid loop over strips, if there is one.
 Structure with_strips(Structure structure, const Space& space, Random& random) {
   std::vector<Strips> ways = possible_strips(space.workload());
   while (!ways.empty()) {
@@ -96,7 +96,7 @@ Policy by_strips(const Policy& policy, const Space& space, Random& random) {
   return by;
 }
 
-// Whether strips make some of what their neighbours make, too.
+// Returns whether neighbouring strips compute overlapping parts of a value.
 bool has_halo(const Policy& policy, const Space& space) {
   const Workload& strips = space.schedule(policy.structure).workload;
   for (size_t i = 0; i < space.workload().values.size(); ++i) {
@@ -152,7 +152,7 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
     const auto work_bytes = static_cast<size_t>(kernel.work_bytes());
     const GuardedMemory work(work_bytes, static_cast<size_t>(kWorkAlignment), against,
                              "the work memory");
-    // No number: what is read before it is written shows.
+    // NaN, so that reads before the first write show.
     std::memset(work.elements(), 0xff, work_bytes);
     kernel.run_on(pointers<const void*>(inputs), pointers<void*>(outputs), work.elements());
     if (const auto stray = work.stray_write()) return fmt::format("{}: {} written", by, *stray);
@@ -166,7 +166,7 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
                            wrong->detail);
       }
     }
-    // What the other backend leaves out must not be there already.
+    // Overwritten, so that elements that the next backend does not write show.
     for (Tensor& output : outputs)
       std::memset(output.raw(), 0x5a, static_cast<size_t>(output.bytes()));
   }

@@ -6,21 +6,21 @@
 
 namespace aoe {
 
-// What is tried with one seed: a random workload, a random valid policy, an instruction set of this
-// machine, one or two threads, and inputs and outputs that lie against memory nobody may touch.
+// One test case per seed: a random workload with a random valid policy (a pair), on an instruction
+// set of this machine, with one or two threads, and with inputs and outputs next to guard pages.
 
-// Before a pair runs, `announce` is told the workload's and the policy's text: code that leaves its
-// buffers ends the process.
+// `announce` receives the texts of workload and policy before a pair runs, because code that leaves
+// its buffers ends the process.
 using Announce = void (*)(uint64_t seed, const std::string& text);
 
-// What a pair was.
+// Properties of a pair.
 struct PairKind {
-  bool strips = false;  // stages inside a loop over strips
-  bool halo = false;    // that make for a strip what its neighbours make, too
+  bool strips = false;  // some stages are computed by strips
+  bool halo = false;    // some strips overlap
 };
 
-// What is wrong with the pair of this seed, with both texts; nothing if all is well. The reference,
-// the Program on the interpreter, and machine code are compared.
+// Compares the reference, the Program on the interpreter, and machine code. Returns a description
+// of the failure with both texts, if there is one.
 std::optional<std::string> failure_of_pair(uint64_t seed, Announce announce = nullptr,
                                            PairKind* kind = nullptr);
 

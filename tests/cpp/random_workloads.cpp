@@ -17,9 +17,11 @@
 #include "op/tensor/movement.h"
 #include "plan/layout.h"
 
-// Chains of operators on small tensors with awkward extents. What is not exact (sums of floats,
-// exp) is never looked at through something that jumps (casts to integers, positions of extremes),
-// so that a small error stays one.
+// Random chains of operators on small tensors with awkward extents. Inexact values (sums of floats,
+// exp) are never inputs of discontinuous functions (casts to integers, arg max), so that a small
+// error stays small. In reading order: helpers that draw types, shapes and inputs; one method per
+// operator, which replaces the current value; calls of whole operators; cases for Winograd and
+// Strassen; the contents of inputs.
 
 namespace aoe {
 namespace {
@@ -50,7 +52,7 @@ class Maker {
  private:
   struct Made {
     Operand value;
-    double tolerance = 0;  // relative to the largest number; 0: the very bits
+    double tolerance = 0;  // relative to the largest element; 0: bitwise equal
 
     bool exact() const { return tolerance == 0; }
   };
@@ -58,14 +60,14 @@ class Maker {
     double low, high;
   };
 
-  // Some of what it takes and makes with channels last or in blocks, where it can be.
+  // Changes some inputs and outputs to channels-last or blocked layouts, where possible.
   Workload in_other_layouts(Workload workload) {
     Task task{std::move(workload), {}, {}};
     for (const int input : task.workload.inputs) task.inputs.push_back(input);
     for (size_t i = 0; i < task.workload.outputs.size(); ++i) {
       task.outputs.push_back(-2 - static_cast<int>(i));
     }
-    std::vector<std::pair<int, size_t>> values;  // and their ranks
+    std::vector<std::pair<int, size_t>> values;  // value and rank
     const auto rank = [&](int value) {
       return task.workload.values[static_cast<size_t>(value)].type.shape.size();
     };
@@ -200,7 +202,7 @@ class Maker {
   }
   static Expr unary_of(ExprOp op, const Expr& x) { return aoe::unary(op, x); }
 
-  // The current value is no longer exact.
+  // Marks the current value as inexact.
   void loosen() {
     current_.tolerance = std::max(current_.tolerance, tolerance_of(current_.value.dtype));
   }
@@ -209,7 +211,7 @@ class Maker {
     loosen();
   }
 
-  // Another operand that broadcasts with the current one.
+  // Combines the current value with a random operand that broadcasts to it.
   void binary() {
     const DType dtype = current_.value.dtype;
     if (dtype == DType::f8e8m0) return;
@@ -229,7 +231,7 @@ class Maker {
       if (which == 3 && is_float(dtype)) return select(lt(b, 0), a, b);
       return a * b;
     });
-    // A product of small floats may have left what f32 holds as a normal number.
+    // A product of bf16 numbers may be denormal in f32.
     if (is_float(dtype) && which == 4 && dtype == DType::bf16) loosen();
   }
 
@@ -264,7 +266,7 @@ class Maker {
       return;
     }
     if (which == 6) {
-      // Numbers around 1, so that the product stays in reach.
+      // Factors near 1, so that the product neither overflows nor underflows.
       if (x.dtype != DType::f32 && x.dtype != DType::f64) return;
       become(builder_.reduce(
           product_of(x.dtype), over.kept(), over.over(),
@@ -276,7 +278,7 @@ class Maker {
     current_.value = builder_.reduce(reducer, over.kept(), over.over(), element);
     if (!sums || !is_float(x.dtype)) return;
     loosen();
-    // Of terms that cancel each other out, the errors of all remain.
+    // Under cancellation the sum is small, but the errors of all terms remain.
     constexpr double kMany = 64;
     current_.tolerance *= std::max(1.0, static_cast<double>(over.count()) / kMany);
   }
@@ -432,7 +434,7 @@ class Maker {
 
   void pooled() {
     const Operand x = current_.value;
-    // What lies outside is -inf, which the smallest floats do not have.
+    // Padding is -inf, which 8-bit floats lack.
     const bool small_float = is_float(x.dtype) && info(x.dtype).bytes == 1;
     if (x.rank() < 3 || x.dtype == DType::boolean || small_float) return;
     const Window w = window({x.shape.begin() + 2, x.shape.end()}, coin());
@@ -451,7 +453,7 @@ class Maker {
     if (average) loosen();
   }
 
-  // Operators whose definitions are no functions of a builder.
+  // Operators whose definitions need an OpContext.
   RandomWorkload operator_call() {
     Attributes attributes;
     OpCall call;
@@ -499,7 +501,7 @@ class Maker {
     return finished(std::move(*lowered.workload), {tolerance_of(DType::f32)});
   }
 
-  // A convolution that Winograd's algorithm can do, as a plan lays it out, with what follows it.
+  // A convolution to which Winograd's algorithm applies, in the layout of a plan, with an epilogue.
   RandomWorkload filtered() {
     const int64_t images = 1 + below(2);
     const int64_t top = below(2);
@@ -529,7 +531,7 @@ class Maker {
     return with_contents(lines);
   }
 
-  // A product with weights that Strassen's algorithm can do, with what follows it.
+  // A product with weights to which Strassen's algorithm applies, with an epilogue.
   RandomWorkload weighted() {
     const int64_t rows = 2 + below(any<int>({12, 80, 600}));
     const int64_t depth = 2 * extent();
@@ -588,7 +590,7 @@ class Maker {
 
   std::mt19937_64 random_;
   Builder builder_;
-  std::vector<Range> ranges_;  // of the inputs
+  std::vector<Range> ranges_;  // ranges of the inputs
   Made current_;
   Made before_;
 };

@@ -8,12 +8,12 @@
 
 namespace aoe {
 
-// A workload made of a seed, with inputs for it. Some of its inputs may be weights.
+// A random workload with inputs for it. Some of its inputs may be weights.
 struct RandomWorkload {
   std::shared_ptr<const Workload> workload;
   std::vector<Tensor> inputs;
-  // For each output: how far kernels may be from the reference, relative to its largest number; 0
-  // where they must give the very bits.
+  // For each output: tolerance of kernels against the reference, relative to its largest element; 0
+  // requires bitwise equality.
   std::vector<double> tolerances;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-// What takes its time by one number, and a little by another.
+// A time that depends mainly on one feature and a little on another.
 double share_of(const std::vector<float>& row) {
   return std::exp2(0.5 * std::abs(row[0] - 3) + 0.1 * row[1]);
 }

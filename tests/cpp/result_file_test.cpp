@@ -47,7 +47,7 @@ TuningOutcome sample() {
           .counts = {.add = 19, .unsatisfied = 2}};
 }
 
-// Without what is beyond the vendor's fields.
+// Removes the fields that the vendor's format does not have.
 Json without_evidence(Json result) {
   for (Json& part : result) {
     if (!part.contains("OPAT")) continue;
@@ -120,7 +120,7 @@ TEST(ResultFileTest, ImprovementIsThatOfTheSamples) {
   EXPECT_EQ(improvement_text(16.71, 15.71), "6.37%");
   EXPECT_EQ(improvement_text(134, 99), "35.35%");
   EXPECT_EQ(improvement_text(72.055, 72.046), "0.01%");
-  EXPECT_EQ(improvement_text(5.600486, 3.610442), "55.12%");  // the sample cuts 55.119 off
+  EXPECT_EQ(improvement_text(5.600486, 3.610442), "55.12%");  // the sample truncates 55.119
   EXPECT_EQ(improvement_text(99, 100), "-1.00%");
 }
 

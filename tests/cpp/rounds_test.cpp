@@ -9,7 +9,7 @@
 namespace aoe {
 namespace {
 
-// A machine whose time passes only in calls.
+// A fake clock that advances only in calls.
 struct FakeMachine {
   double now_ns = 0;
   std::string log;
@@ -17,7 +17,8 @@ struct FakeMachine {
   std::function<void()> takes(char name, std::function<double()> ns) {
     return [this, name, ns] {
       now_ns += ns();
-      if (log.empty() || log.back() != name) log += name;  // a turn, however many calls
+      if (log.empty() || log.back() != name)
+        log += name;  // logs a turn once, however many calls it has
     };
   }
   std::vector<ParticipantTimes> measure(const std::vector<std::function<void()>>& participants,
@@ -34,13 +35,13 @@ TEST(Rounds, EveryParticipantHasATurnInEachRound) {
       {machine.takes('a', [] { return 1e6; }), machine.takes('b', [] { return 3e6; })}, 1);
   ASSERT_EQ(turns.size(), 2u);
   EXPECT_EQ(turns[0].medians_ns.size(), turns[1].medians_ns.size());
-  // A call of a and twelve that count, one of b and four: 28 ms a round.
+  // One warm-up call and twelve counted calls of a, one and four of b: 28 ms per round.
   EXPECT_EQ(turns[0].medians_ns.size(), 36u);
   EXPECT_EQ(turns[0].calls, 36 * 12);
   EXPECT_EQ(turns[1].calls, 36 * 4);
   EXPECT_EQ(turns[0].minimum_ns, 1e6);
   EXPECT_EQ(turns[1].minimum_ns, 3e6);
-  // Both orders occur, else names would alternate all the time.
+  // Both orders occur: otherwise the names would always alternate.
   const size_t alternating = 2 + 2 * 36;
   EXPECT_LT(machine.log.size(), alternating);
 }

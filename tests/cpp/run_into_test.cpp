@@ -80,7 +80,7 @@ TEST(RunInto, TakesAnyByteButZeroAsTrue) {
 }
 
 TEST(RunInto, GivesEachOutputItsOwnMemory) {
-  // An input, a constant, and another output under a second name.
+  // Outputs: an input, a constant, and another output under a second name.
   OnnxBuilder b;
   b.input("x", {2});
   b.floats("c", {2}, {5, 6});
@@ -117,7 +117,7 @@ TEST(RunInto, TakesShapesThatEachCallFixes) {
   }
 }
 
-// What only a run knows of an output is checked against the memory when it is known.
+// A shape that is known only at run time is compared with the memory then.
 TEST(RunInto, ChecksWhatOnlyARunKnows) {
   OnnxBuilder b;
   b.input("x", {3});

@@ -8,7 +8,8 @@
 
 namespace aoe {
 
-// What differs between two workloads, down to the type of each subexpression; empty if nothing.
+// Returns the first difference between two workloads, down to the types of subexpressions, or an
+// empty string.
 inline std::string difference_between(const Workload& a, const Workload& b) {
   const auto same_exprs = [](const std::vector<Expr>& x, const std::vector<Expr>& y) {
     ExprTable table;

@@ -17,7 +17,7 @@ TEST(Screen, LooksAsLongAsItMust) {
       {{}, INFINITY, Screened::go_on},
       {{100}, INFINITY, Screened::go_on},
       {{100, 101, 99, 100, 100}, INFINITY, Screened::kept},
-      {{1000}, 100, Screened::go_on},  // something may have come between
+      {{1000}, 100, Screened::go_on},  // one run may have been interrupted
       {{1000, 900}, 100, Screened::hopeless},
       {{1000, 240}, 100, Screened::go_on},
       {{240, 240, 240, 240, 240}, 100, Screened::kept},
@@ -33,7 +33,8 @@ TEST(Screen, LooksAsLongAsItMust) {
   }
 }
 
-// A convolution by Winograd's algorithm does 3.2 times what the machine can by the direct one.
+// Counted with the operations of the direct method, Winograd's algorithm reaches 3.2 times the
+// peak.
 TEST(Screen, CleverAlgorithmsAreNoFault) {
   const Rates rates{.fma_gflops = 118};
   const double operations = 231e6;

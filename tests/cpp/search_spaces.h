@@ -5,7 +5,7 @@
 #include "expr/parse.h"
 #include "policy/space.h"
 
-// Workloads that tests of searchers look at, and their spaces on the machine at hand.
+// Workloads for tests of searchers, and their spaces on this machine.
 namespace aoe {
 
 inline constexpr const char* kProduct = R"(in %0 f32[50,300]

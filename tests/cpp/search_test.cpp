@@ -25,7 +25,8 @@ TEST(Space, TakesOverPoliciesOfOtherShapes) {
     EXPECT_EQ(adapted->structure, policy.structure);
     const auto* there = std::get_if<ProductPolicy>(&policy.items[0]);
     if (there == nullptr || there->depth != 128) continue;
-    EXPECT_EQ(std::get<ProductPolicy>(adapted->items[0]).depth, 300);  // what is whole stays whole
+    EXPECT_EQ(std::get<ProductPolicy>(adapted->items[0]).depth,
+              300);  // an undivided depth stays undivided
   }
   EXPECT_EQ(space->adapted(space_of(kSoftmax)->default_policy(), space_of(kSoftmax)->workload()),
             std::nullopt);
@@ -42,7 +43,7 @@ TEST(Space, KnowsItsOtherStructures) {
     algorithms.insert(
         fmt::format("{} {}", policy.structure.of(0).product, policy.structure.of(0).winograd));
   }
-  // As loops, and those of products, Winograd's 2 x 2 and 4 x 4 that are not the default.
+  // Loops, and those of product, Winograd F(2x2) and F(4x4) that are not the default.
   EXPECT_EQ(algorithms.size(), 3u);
 }
 
@@ -74,7 +75,8 @@ TEST(SearchMemory, KnowsWhatIsNew) {
   }
   SearchMemory other(space, std::make_shared<Ranker>(), space->default_policy());
   const Policy neighbour = space->neighbours(space->default_policy())[0];
-  EXPECT_EQ(other.novelty(space->decisions(neighbour)), 1);  // there is one item: all the work
+  EXPECT_EQ(other.novelty(space->decisions(neighbour)),
+            1);  // there is one item, which does all the work
 }
 
 struct Kind {
@@ -86,8 +88,8 @@ constexpr Kind kKinds[] = {{"genetic", genetic_search},
                            {"descent", descent},
                            {"random", random_search}};
 
-// A machine on which a policy is the slower the more decisions separate it from one that nobody
-// knows; some fail.
+// A simulated machine on which the time of a policy grows with its distance in decisions from a
+// hidden optimum; some policies fail.
 class Landscape {
  public:
   explicit Landscape(const Space& space) : space_(space) {
@@ -175,7 +177,7 @@ TEST(Searchers, FindMoreThanChanceDoes) {
   }
 }
 
-// Shares are of the baseline policy, which a bank may have instead of the default.
+// Shares are relative to the baseline, which may come from a bank instead of the default.
 TEST(Searchers, KnowThePolicyThatStandsAndTryTheDefault) {
   const auto space = space_of(kProduct);
   Random random(2);
@@ -200,7 +202,7 @@ TEST(Searchers, TrySeedsFirstAndDescendLast) {
   const std::vector<Policy> first = searcher->propose(4);
   ASSERT_EQ(first.size(), 4u);
   EXPECT_EQ(first[0], seeds[0]);
-  EXPECT_EQ(first[1], seeds[2]);  // the default is known
+  EXPECT_EQ(first[1], seeds[2]);  // the default was seen already
   searcher->learn(seeds[0], 0.5);
   for (int i = 0; i < 2; ++i) searcher->propose(4);
   const std::vector<Policy> neighbours = space->neighbours(seeds[0]);

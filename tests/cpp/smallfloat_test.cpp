@@ -50,14 +50,14 @@ TEST(SmallFloat, LargerPatternsAreLargerNumbers) {
   }
 }
 
-// Between two neighbours the nearer wins; the tie goes to the even pattern.
+// The nearer of two neighbours; ties to the even bit pattern.
 TEST(SmallFloat, RoundsToTheNearestAndTiesToEven) {
   for (const auto& [name, format] : all_formats()) {
     for (uint16_t low = 1; low < format.largest(); ++low) {
       const double a = decode(format, low);
       const double b = decode(format, low + 1);
       const double middle = (a + b) / 2;
-      // Among powers of two the tie is no tie of mantissas: it goes up.
+      // Without a mantissa, ties go up.
       const uint16_t even = format.mantissa_bits == 0 || low % 2 != 0 ? low + 1 : low;
       EXPECT_EQ(encode(format, middle), even) << name << " " << middle;
       EXPECT_EQ(encode(format, std::nextafter(middle, 0.0)), low) << name << " " << middle;

@@ -15,7 +15,7 @@ struct Outcome {
   size_t trials = 0;
 };
 
-// Asks until it is done; `speed_up` is the truth about some policies together.
+// Runs trials until a decision; `speed_up` gives the true speed-up of a set of policies.
 template <typename SpeedUp>
 Outcome whole(size_t count, const SpeedUp& speed_up, size_t most_trials = 16) {
   std::vector<WholeTrial> trials;
@@ -29,7 +29,7 @@ Outcome whole(size_t count, const SpeedUp& speed_up, size_t most_trials = 16) {
   }
 }
 
-// Each policy adds what it gains in the model.
+// The gains of policies add up.
 auto sum_of(std::vector<double> gains) {
   return [gains = std::move(gains)](const Policies& policies) {
     double sum = 1;
@@ -39,7 +39,7 @@ auto sum_of(std::vector<double> gains) {
 }
 
 TEST(TakeBack, KeepsAllThatIsProvenTogether) {
-  // None of them could be proven by itself.
+  // None of them could be proven separately.
   const Outcome outcome = whole(10, sum_of(std::vector<double>(10, 0.004)));
   EXPECT_EQ(outcome.kept.size(), 10);
   EXPECT_EQ(outcome.trials, 1);
@@ -65,7 +65,7 @@ TEST(TakeBack, KeepsTheBetterOneOfTwoThatDoNotGoTogether) {
   EXPECT_EQ(whole(2, clash).kept, (Policies{1}));
 }
 
-// Each was proven in its place: less than can be proven of the whole is no reason to take it back.
+// Each was proven in its place: a gain too small to be proven for the whole model is kept.
 TEST(TakeBack, KeepsWhatGainsTooLittleToBeProvenOfTheWhole) {
   const auto little = [](const Policies&) { return 1.005; };
   ASSERT_NE(proof_of(std::vector<double>(24, 1.005)).decision, ProofDecision::accepted);

@@ -26,8 +26,7 @@ bool has_shape(const Workload& workload, const Shape& shape) {
                      [&](const Workload::Value& value) { return value.type.shape == shape; });
 }
 
-// A microsecond for each convolution, `otherwise` for one that has some value with this shape, and
-// a tenth for copies.
+// Times: 1 us per convolution, `otherwise` ns if it has a value of this shape, 100 ns per copy.
 TaskTimes times_unless(const Shape& shape, double otherwise) {
   std::vector<std::pair<Workload, double>> measured;
   for (const AskedTask& task : asked_tasks(two_convolutions(), some_device())) {
@@ -39,7 +38,7 @@ TaskTimes times_unless(const Shape& shape, double otherwise) {
   return task_times(measured, some_device());
 }
 
-// Which layouts the values between steps are given.
+// Returns the layouts that the times lead to.
 Names layouts_by(const TaskTimes& times) {
   Graph graph = two_convolutions();
   const Plan plan = plan_of(graph, some_device(), [&](const std::string&) {
@@ -60,7 +59,8 @@ TEST(AskedTasks, HaveEveryWayOnceAndTheMostExpensiveFirst) {
     ways += asked[i].ways.size();
   }
   EXPECT_EQ(texts.size(), ways);
-  // A convolution, whose values may each lie in three ways, but not in two others at once.
+  // A convolution: input and output have three layouts each, but never two different non-default
+  // ones.
   EXPECT_EQ(asked[0].ways.size(), 7u);
 }
 
@@ -82,7 +82,7 @@ TEST(MeasuredCost, DecidesOnLayouts) {
   for (const auto& [name, layout] : layouts_by(times_unless({1, 2, 6, 6, 16}, 200))) {
     EXPECT_EQ(layout, "NCHW16c") << name;
   }
-  // All gain, but not as much as conversions at both ends cost.
+  // Every task gains, but less than the conversions at both ends cost.
   EXPECT_EQ(layouts_by(times_unless({1, 6, 6, 32}, 950)), Names{});
 }
 
@@ -94,7 +94,7 @@ TEST(MeasuredCost, ScalesTheEstimateOfWhatWasNotMeasured) {
   const Workload& convolution = asked[0].ways[0];
   const TaskTimes times = task_times({{convolution, 3 * estimated_ns(convolution)}}, some_device());
   EXPECT_DOUBLE_EQ(times.cube_ratio, 3);
-  EXPECT_DOUBLE_EQ(times.vector_ratio, 3);  // nothing else is known of it
+  EXPECT_DOUBLE_EQ(times.vector_ratio, 3);  // scaled by the only measurement
   const Workload& other = asked[0].ways[1];
   const TaskCost cost = measured_cost(some_device(), times);
   EXPECT_DOUBLE_EQ(1e9 * cost({other, {}, {}}), 3 * estimated_ns(other));

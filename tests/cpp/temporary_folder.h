@@ -8,7 +8,7 @@
 
 namespace aoe {
 
-// An empty folder, gone with the test.
+// An empty folder that is removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -13,7 +13,8 @@ struct Round {
   double began_s, searched_s, checked_s;
 };
 
-// Rounds of a job that searches in steps of half a second, and whose checks take so long.
+// Simulates the rounds of a job that searches in steps of half a second and whose checks take
+// `checks_s`.
 std::vector<Round> rounds(double budget_s, double opened_s, double checks_s, double most_s) {
   Timetable timetable(budget_s);
   timetable.begin(opened_s);
@@ -38,7 +39,7 @@ TEST(Timetable, TheFirstRoundIsShortAndEachFurtherOneTwiceAsLong) {
     const double before = all[i - 1].searched_s - all[i - 1].began_s;
     EXPECT_NEAR(all[i].searched_s - all[i].began_s, 2 * before, 1);
   }
-  // A model that takes long to open has a search nevertheless.
+  // A model that takes long to open is searched nevertheless.
   EXPECT_NEAR(rounds(1000, 30, 4, 1000)[0].searched_s, 32.5, 0.5);
 }
 
@@ -50,7 +51,7 @@ TEST(Timetable, KnowsThatARoundIsTheOnlyOne) {
   };
   EXPECT_TRUE(is_only(30, 3));
   EXPECT_FALSE(is_only(60, 3));
-  EXPECT_TRUE(is_only(60, 20));  // Opening it has taken the time of further ones.
+  EXPECT_TRUE(is_only(60, 20));  // opening the model took the time of further rounds
 }
 
 TEST(Timetable, ChecksDoNotEatTheSearchsTime) {
@@ -70,7 +71,7 @@ TEST(Timetable, ABudgetIsDividedBetweenSearchAndChecks) {
         searched += all[i].searched_s - all[i].began_s;
         if (i + 1 < all.size()) early += all[i].checked_s - all[i].searched_s;
       }
-      // Where checks take long, the last ones get more.
+      // If checks take long, the last ones get more time.
       EXPECT_LE(searched, budget / 2 + 0.5) << budget << " " << checks;
       EXPECT_GE(searched, (checks < 1 ? 0.5 : 0.3) * budget - 0.5) << budget << " " << checks;
       const double last = 0.8 * budget - all.back().searched_s;
@@ -80,7 +81,7 @@ TEST(Timetable, ABudgetIsDividedBetweenSearchAndChecks) {
       Timetable timetable(budget);
       timetable.begin(3);
       EXPECT_EQ(all.size() == 1, timetable.is_only_round()) << budget;
-      // No round is shorter than the one before.
+      // Each round searches longer than the one before.
       for (size_t i = 2; i < all.size(); ++i) {
         EXPECT_GT(all[i].searched_s - all[i].began_s, all[i - 1].searched_s - all[i - 1].began_s);
       }

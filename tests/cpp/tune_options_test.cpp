@@ -98,7 +98,7 @@ TEST(SettingsTest, BudgetsAreTimes) {
   }
 }
 
-// A machine on which nothing stands in the way.
+// A machine without obstacles to tuning.
 constexpr int64_t kGb = 1000000000;
 Surroundings fine() {
   return {.model_bytes = kGb / 10,

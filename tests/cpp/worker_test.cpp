@@ -24,14 +24,14 @@ constexpr const char* kProduct =
     "%2 f32[24,56] = sum(r:40) %0[a, r] * %1[r, b]\n"
     "out %2\n";
 
-// What the worker's variable says as long as this exists.
+// Sets the worker's fault injection variable for its lifetime.
 class Faults {
  public:
   explicit Faults(const std::string& text) { setenv("AOE_INJECT_FAULT", text.c_str(), 1); }
   ~Faults() { unsetenv("AOE_INJECT_FAULT"); }
 };
 
-// Patient with what ends, however busy the machine is.
+// A time limit that a busy machine does not exceed, except for faults that hang.
 WorkerOptions options(const std::string& fault = {}) {
   WorkerOptions options;
   options.program = AOE_PROGRAM;
@@ -39,7 +39,7 @@ WorkerOptions options(const std::string& fault = {}) {
   return options;
 }
 
-// A sanitizer's allocator ends the process where others throw.
+// Under a sanitizer, a failed allocation ends the process instead of throwing.
 bool may_run(const std::string& fault) {
 #if defined(__SANITIZE_ADDRESS__)
   return fault != "allocation";
@@ -65,7 +65,7 @@ Assignment baseline_of(const Worker& worker) {
   return {std::vector<CandidateId>(worker.workloads().size())};
 }
 
-// A network whose convolutions b and c are the same workload with other weights.
+// A network whose convolutions b and c are the same workload with different weights.
 class ModelFile {
  public:
   ModelFile() {
@@ -176,10 +176,10 @@ TEST(Worker, RunsCandidatesInTheirPlaceInTheModel) {
       static_cast<int>(twice), {all_new.workloads[twice], CandidateId::baseline}, Caches::hot);
   EXPECT_EQ(alone.ns.size(), 2u);
 
-  worker.replace();  // and everybody is still known
+  worker.replace();  // the new process knows all candidates
   EXPECT_EQ(worker.passes({all_new}).passes.size(), 1u);
 
-  // Another one times what was checked here.
+  // Another worker times a candidate that was checked here.
   Worker other({.model = model.file(), .workload = {}}, options());
   Assignment adopted = baseline;
   adopted.workloads[twice] = other.adopt({static_cast<int>(twice), open[twice].policy});
@@ -190,8 +190,8 @@ TEST(Worker, RunsCandidatesInTheirPlaceInTheModel) {
 struct FaultCase {
   const char* fault;
   Cause cause;
-  const char* detail;  // a part of it
-  int64_t losses;      // of processes
+  const char* detail;  // a part of the message
+  int64_t losses;      // lost processes
 };
 
 void PrintTo(const FaultCase& fault, std::ostream* stream) { *stream << fault.fault; }
@@ -215,7 +215,8 @@ TEST_P(InjectedFaults, CostTheCandidateAndNothingElse) {
   const CandidateId after = candidate_of(worker.compile({0, policy}));
   EXPECT_EQ(after, CandidateId{3});
   EXPECT_EQ(worker.alone(0, {before, CandidateId::baseline, after}, Caches::hot).ns.size(), 3u);
-  EXPECT_THROW(worker.alone(0, {CandidateId{2}}, Caches::hot), Error);  // it is never timed
+  EXPECT_THROW(worker.alone(0, {CandidateId{2}}, Caches::hot),
+               Error);  // a failed candidate is never timed
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -232,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class FaultsInTime : public testing::TestWithParam<FaultCase> {};
 
-// What is right when it is checked may still hang or die later.
+// A candidate that passed the check may still hang or crash later.
 TEST_P(FaultsInTime, CostTheCandidateAndNothingElse) {
   const auto& [fault, cause, detail, losses] = GetParam();
   if (!may_run(fault)) GTEST_SKIP();
@@ -276,7 +277,7 @@ TEST(Worker, AbandonsWhatIsTooSlow) {
   limits[0] = 20 * open.baseline_ns;  // a thousandfold is far beyond it on any machine
   const PassesResult result = worker.passes({slow, slow, slow, baseline}, limits);
   ASSERT_EQ(result.passes.size(), 4u);
-  // One run may have been interrupted, two have not.
+  // One slow run may be due to an interruption, two are not.
   EXPECT_GT(result.passes[0].workload_ns[0], limits[0]);
   EXPECT_GT(result.passes[1].workload_ns[0], limits[0]);
   EXPECT_TRUE(std::isnan(result.passes[2].workload_ns[0]));
@@ -337,7 +338,7 @@ TEST(Worker, RunsTheModelByTwoPlans) {
     }
     worker.replace();
     EXPECT_EQ(worker.passes({baseline, rival}).passes.size(), 2u);
-    // What loading gives, and nothing else, is what plans are compared by.
+    // A plan candidate cannot be combined with other kernels.
     rival.workloads[0] = candidate_of(worker.compile({0, worker.workloads()[0].policy}));
     EXPECT_THROW(worker.passes({rival}), Error);
   }
@@ -348,7 +349,7 @@ TEST(Worker, RunsTheModelByTwoPlans) {
   EXPECT_EQ(worker.losses(), 0);
 }
 
-// Or has ended, and only waits for somebody to ask how.
+// Waits until the process has ended or is a zombie.
 bool ends(pid_t process) {
   for (int i = 0; i < 2000; ++i) {
     const std::string stat = read_system_text("/proc/" + std::to_string(process) + "/stat");
@@ -358,7 +359,7 @@ bool ends(pid_t process) {
   return false;
 }
 
-// Not even one that is caught in an endless loop stays behind.
+// A worker ends with its client even if it is in an endless loop.
 TEST(Worker, EndsWithItsClient) {
   int ends_of_pipe[2];
   ASSERT_EQ(pipe(ends_of_pipe), 0);
