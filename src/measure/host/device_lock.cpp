@@ -38,17 +38,19 @@ LockHolder this_process() {
   std::string command = read_system_text("/proc/self/cmdline").substr(0, kLongestCommand);
   command.erase(command.find_last_not_of('\0') + 1);
   for (char& c : command) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';  // also the ends of words
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';  // including the NULs between arguments
   }
   return {getpid(), user_of(geteuid()), command,
           fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)))};
 }
 
-// Anybody may have put anything there under the file's name: a link to a file of ours, a pipe that
-// never opens, a folder. Only a plain file without other names is used.
+// Opens or creates the lock file. The folder is world-writable, so the name may belong to a
+// symbolic link to a file of this user, a pipe that blocks, or a folder. Only a regular file with a
+// single hard link is accepted.
 File open_lock_file(const fs::path& file) {
-  // Others may open it, whatever this process's mask is. Where a folder is sticky the system may
-  // refuse to create what exists for another user (fs.protected_regular): then it is opened only.
+  // Open first and create only if the file is missing: in a sticky folder, O_CREAT on an existing
+  // file of another user may be refused (fs.protected_regular). fchmod overrides the umask, so that
+  // other users can open the file.
   constexpr int kHow = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   File opened(open(file.c_str(), kHow));
   if (!opened && errno == ENOENT) {
@@ -56,7 +58,7 @@ File open_lock_file(const fs::path& file) {
     if (opened) fchmod(opened.get(), 0666);
     else if (errno == EEXIST) opened = File(open(file.c_str(), kHow));
   }
-  // To lock it, reading is enough: its maker may not have opened it for all yet.
+  // Read access suffices for flock. Its creator may not have called fchmod yet.
   if (!opened && errno == EACCES) {
     opened = File(open(file.c_str(), (kHow & ~O_ACCMODE) | O_RDONLY));
   }
@@ -68,7 +70,8 @@ File open_lock_file(const fs::path& file) {
   return opened;
 }
 
-// Whether the file still has this name: somebody may clean the folder up.
+// Whether the open file still has this name: a clean-up may have removed it, and then a lock on it
+// excludes nobody.
 bool is_at(const File& file, const fs::path& name) {
   struct stat opened = {};
   struct stat named = {};
@@ -106,7 +109,7 @@ DeviceLock::DeviceLock(int device, const fs::path& folder) : file_(-1) {
   const LockHolder holder = this_process();
   const std::string text = fmt::format("process {}\nuser {}\nsince {}\ncommand {}\n",
                                        holder.process, holder.user, holder.since, holder.command);
-  // For messages only: the lock holds without.
+  // The text is for messages only; the lock is valid without it.
   if (ftruncate(file_.get(), 0) == 0) static_cast<void>(write_all(file_, text));
 }
 

@@ -14,14 +14,15 @@
 namespace aoe {
 namespace {
 
-// On each side: a row too far is still seen for what it is.
+// Size of the guard on each side: large enough that an access one row too far still hits it.
 constexpr size_t kGuardBytes = size_t{256} << 10;
 constexpr auto kFill = std::byte{0xa5};
 
-// What a handler of signals can read while others come and go. Memory beyond the last slot is
-// guarded as well, but nobody says whose neighbour it was.
+// Table of all guarded memory for signal handlers, which cannot take locks: `base` is stored last
+// and cleared first. Memory allocated while all slots are taken is guarded too, but a fault in its
+// guards is not attributed to it.
 struct Slot {
-  std::atomic<const std::byte*> base = nullptr;  // null: free
+  std::atomic<const std::byte*> base = nullptr;  // null: free slot
   size_t inner = 0;
   const std::byte* elements = nullptr;
   size_t bytes = 0;

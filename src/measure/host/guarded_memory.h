@@ -10,8 +10,9 @@
 
 namespace aoe {
 
-// Memory between pages that nobody may touch. One side lies against its page; between the other and
-// its page are bytes whose change shows afterwards.
+// A GuardedMemory is memory between inaccessible guard pages. One end lies against its guard page,
+// so that an access beyond it faults. The bytes between the other end and its guard page have a
+// fill pattern, which stray_write verifies.
 class GuardedMemory {
  public:
   enum class Against { front, back };
@@ -23,35 +24,37 @@ class GuardedMemory {
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
   std::byte* elements() const { return elements_; }
-  // From now on whoever writes to it does what is not allowed, too.
+  // Makes writes to the memory fault, too.
   void make_read_only();
-  // Where something was written in the bytes beside it: "2 bytes behind output 0"; nothing if not.
+  // The location of a write to the fill bytes nearest to the elements: "2 bytes behind output 0".
+  // Nothing if they are intact.
   std::optional<std::string> stray_write() const;
 
   static constexpr size_t kLongestLabel = 31;
 
  private:
-  std::byte* base_ = nullptr;  // of the pages that may be touched
-  size_t inner_ = 0;           // bytes of them
+  std::byte* base_ = nullptr;  // first accessible page
+  size_t inner_ = 0;           // bytes of the accessible pages
   std::byte* elements_ = nullptr;
   size_t bytes_ = 0;
   std::string label_;
   size_t slot_ = 0;
 };
 
-// A tensor in such memory, which lives as long as it.
+// A tensor in guarded memory, which it owns.
 Tensor guarded_tensor(const TensorType& type, GuardedMemory::Against against, std::string label);
-// One that may only be read.
+// A read-only copy of a tensor in guarded memory, which it owns.
 Tensor guarded_copy(const Tensor& from, GuardedMemory::Against against, std::string label);
 
-// What an address that must not be touched belongs to.
+// The guarded memory that a faulting address belongs to.
 struct Stray {
   char label[GuardedMemory::kLongestLabel + 1];
-  int64_t bytes;  // before it if negative, behind its last byte if positive; 0: read-only memory
+  int64_t bytes;  // distance: negative before the memory, positive behind it; 0: read-only memory
 };
-// Whether the address is in or beside guarded memory. For handlers of signals: it takes no lock.
+// Whether the address is in guarded memory or its guards; sets `stray` if so. Takes no lock, so
+// that signal handlers can call it.
 bool stray_at(const void* address, Stray& stray);
-// "the byte 2 behind output 0 was touched"
+// "the memory 2 bytes behind output 0 was touched"
 std::string to_string(const Stray& stray);
 
 }  // namespace aoe

@@ -18,12 +18,13 @@ namespace {
 
 constexpr double kSeconds = 0.7;
 
-// From here on others disturb enough to be told of. Ticks come a hundred times a second: less than
-// this is one or two of them.
+// Thresholds above which disturbances are reported. /proc/stat counts in ticks, a hundred per
+// second: kMuchStolen of kSeconds is one to two ticks of a core.
 constexpr double kManyOthers = 0.10;
 constexpr double kMuchStolen = 0.02;
 constexpr double kSlowClock = 0.70;
-// Disturbed hosts have quiet moments: what was seen in one second does not promise more.
+// Minimum factor of the margin on a disturbed host: a quiet second there does not mean that the
+// following ones are quiet.
 constexpr double kDisturbedFactor = 2;
 constexpr double kLargestFactor = 10;
 
@@ -40,12 +41,12 @@ CpuTimes times_of(const std::vector<int>& cpus) {
   return parse_cpu_times(read_system_text("/proc/stat"), cpus);
 }
 
-// Some tens of microseconds in the first-level cache, as kernels work there.
+// Work of some tens of microseconds on data in the first-level cache, similar to a kernel.
 void fixed_work() {
   static std::array<float, 2048> numbers = {};
   for (int repeat = 0; repeat < 64; ++repeat) {
     for (float& number : numbers) number = number * 0.999F + 0.001F;
-    asm volatile("" ::"r"(numbers.data()) : "memory");  // each repeat counts
+    asm volatile("" ::"r"(numbers.data()) : "memory");  // keeps the compiler from merging repeats
   }
 }
 

@@ -8,32 +8,33 @@
 
 namespace aoe {
 
-// How quiet a machine is, seen over the second before a measurement.
+// Noise of a machine, observed for less than a second before a job measures.
 struct HostFigures {
-  int cores = 1;  // that this process may use
+  int cores = 1;  // usable by this process
   std::optional<Load> load;
-  double others_share = 0;  // of these cores' time, taken by other processes
-  double stolen_share = 0;  // of it, taken by the hypervisor for others
-  // Of the slowest core that tells it, after a second of work: now, and the most it can do. 0: none
-  // tells.
+  double others_share = 0;  // share of these cores' time taken by other processes
+  double stolen_share = 0;  // share of it that the hypervisor gave to other machines
+  // Current and maximum clock frequency after the work of the check, of the core with the lowest
+  // ratio of both. 0 if no core reports them.
   double clock_ghz = 0;
   double most_clock_ghz = 0;
-  // How far a constant piece of work seemed to be from itself: the farther bound of the 99 %
-  // interval of the ratio of its times to its times in turns. 1.004: 0.4 %.
+  // A/A noise floor of a fixed piece of work: the bound farther from 1 of the 99 % interval of the
+  // ratio of its times in alternating turns. 1.004 means 0.4 %.
   double noise_floor = 1;
 };
 
-// Measures for some 0.7 s on the calling thread.
+// Observes the machine for about 0.7 s while the calling thread runs the A/A comparison.
 HostFigures check_host();
 
-// What the margin of a proof is multiplied by on such a host: 1 if it is quiet.
+// Factor by which the margin of a proof widens on such a host; 1 if it is quiet.
 double margin_factor(const HostFigures& figures);
 
-// What a user is told of a host that is not quiet, one line each, the last one what follows from
-// it; nothing of one that is.
+// Messages to the user about a noisy host, one line each; if the margin widens, the last line
+// states it. Empty for a quiet host.
 std::vector<std::string> host_notes(const HostFigures& figures);
 
-// What changed on `cores` between two looks at them, of which this process used `own_seconds`.
+// Shares of the processors' time between two readings of /proc/stat. `own_seconds` is the processor
+// time that this process used in between, which does not count as `others`.
 struct TimeShares {
   double others = 0;
   double stolen = 0;

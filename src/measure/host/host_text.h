@@ -7,24 +7,24 @@
 
 namespace aoe {
 
-// The load of the system, in the text that the system gives.
+// Parsers for the load of the system in /proc.
 
-// What processors did since the system started, in its ticks.
+// Time of processors since the system started, in ticks of sysconf(_SC_CLK_TCK).
 struct CpuTimes {
-  uint64_t busy = 0;    // with processes, the system and interrupts
-  uint64_t idle = 0;    // also while waiting for a disk
-  uint64_t stolen = 0;  // wanted to run, but the hypervisor let others
+  uint64_t busy = 0;    // processes, kernel and interrupts
+  uint64_t idle = 0;    // including iowait
+  uint64_t stolen = 0;  // ready to run while the hypervisor ran other machines
 
   uint64_t total() const { return busy + idle + stolen; }
   bool operator==(const CpuTimes&) const = default;
 };
 
-// Of these processors together, from /proc/stat. One that is not in it is left out.
+// Sum over these processors, from the text of /proc/stat. Processors missing there are skipped.
 CpuTimes parse_cpu_times(std::string_view text, const std::vector<int>& cpus);
 
 struct Load {
-  double average = 0;  // of the last minute
-  int runnable = 0;    // processes that run or could at this moment
+  double average = 0;  // over the last minute
+  int runnable = 0;    // processes currently running or ready to run
 
   bool operator==(const Load&) const = default;
 };

@@ -4,7 +4,8 @@
 
 namespace aoe {
 
-// The most memory that this process has had in use so far; 0 where the system does not tell.
+// Peak resident memory of this process so far, in bytes (VmHWM); 0 if the system does not report
+// it.
 int64_t peak_memory_bytes();
 
 }  // namespace aoe

@@ -30,7 +30,7 @@ class StepTimes : public Watch {
     spent_ns_ += ns;
   }
 
-  // In steps, since it was last asked.
+  // Time spent in steps since the last call.
   double take_spent_ns() { return std::exchange(spent_ns_, 0); }
 
   std::vector<Profile::Step> rows() {
@@ -64,7 +64,7 @@ class StepTimes : public Watch {
 }  // namespace
 
 Profile profile_of(const WatchedRun& run, double seconds, const Clock& clock) {
-  run(nullptr);  // what others left in the caches is not this model's affair
+  run(nullptr);  // warm-up: fills the caches with this model's data
   StepTimes times(clock);
   std::vector<double> totals;
   std::vector<double> rests;

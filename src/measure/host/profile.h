@@ -9,11 +9,11 @@
 
 namespace aoe {
 
-// Where the time of a model's runs goes, step by step, in the order of the run.
+// Times of the steps of a model, in the order in which they run.
 struct Profile {
   struct Step {
-    std::vector<std::string> nodes;  // "conv1 (Conv)", or "Conv" where it has no name
-    std::string kind;                // "kernel", "reference", or "host" for what is no loop nest
+    std::vector<std::string> nodes;  // "conv1 (Conv)", or "Conv" for a node without a name
+    std::string kind;                // "kernel", "reference", or "host" for a host kernel
     bool changes_layout = false;     // its output layout differs from its input layout
     double operations = 0;
     double bytes = 0;  // of inputs and outputs
@@ -21,18 +21,18 @@ struct Profile {
   };
 
   std::vector<Step> steps;
-  double total_ns = 0;    // median of whole runs
-  double between_ns = 0;  // median of what no step took
+  double total_ns = 0;    // median time of a run
+  double between_ns = 0;  // median over runs of the time outside of steps
   int64_t runs = 0;
 };
 
-// A run that tells its steps to a watch, or to nobody.
+// Runs a model once and reports its steps to the watch, if that is not null.
 using WatchedRun = std::function<void(Watch*)>;
 
-// Of as many runs as `seconds` allow, but at least eight.
+// Profiles as many runs as `seconds` allow, but at least kFewestValues.
 Profile profile_of(const WatchedRun& run, double seconds, const Clock& clock = steady_ns);
 
-// Of all workloads of a run.
+// Number of operations of all workloads of a run.
 double operations_in(const WatchedRun& run);
 
 }  // namespace aoe

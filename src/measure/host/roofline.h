@@ -4,12 +4,12 @@
 
 namespace aoe {
 
-// What bounds some work on a machine: its operations, or the bytes it moves, whichever the machine
-// needs longer for. `share` is what the work came to of the measured rate; bytes that lie in caches
-// move faster than that rate, which is memory's.
+// Roofline position of some work: whether operations or bytes bound it (whichever takes the machine
+// longer), and the rate that it reached there. `share` is relative to the measured peak or memory
+// bandwidth. It may exceed 1, because bytes in caches move faster than memory.
 struct Roofline {
   bool by_operations = false;
-  double rate = 0;  // GFLOP/s, or GB/s
+  double rate = 0;  // GFLOP/s if bound by operations, otherwise GB/s
   double share = 0;
 };
 Roofline roofline_of(double operations, double bytes, double ns, const Rates& rates);

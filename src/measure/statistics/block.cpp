@@ -19,9 +19,10 @@ Block measure_block(const std::function<void()>& baseline, const std::function<v
                     const BlockOptions& options) {
   const Clock& clock = options.clock;
   const double start = clock();
-  baseline();  // the first calls of all may prepare things
+  baseline();  // uncounted: first calls may initialize state
   candidate();
-  // The same for both sides, found in steps: few calls last no longer than reading the clock.
+  // Calls per turn, the same for both sides. It is doubled until a turn is long enough, because the
+  // time of a few short calls is dominated by reading the clock.
   int64_t calls = 1;
   for (double ns = 0; calls < 1 << 20; calls *= 2) {
     ns = std::max(turn_ns(baseline, calls, clock), turn_ns(candidate, calls, clock));

@@ -10,8 +10,8 @@ namespace aoe {
 
 size_t rank_of_bound(size_t n) {
   assert(n >= kFewestValues);
-  // Of the binomial distribution: that at most k of n values are below the median. In logarithms,
-  // since 2^-n is no double from a thousand values on.
+  // `tail` is the binomial probability that at most k of n values lie below the median. It is
+  // summed from logarithms, because 2^-n underflows beyond a thousand values.
   const auto count = static_cast<double>(n);
   double tail = 0;
   for (size_t k = 0;; ++k) {

@@ -18,9 +18,9 @@
 namespace aoe {
 namespace {
 
-// The q above. The e-value grows fastest (Kelly) if this share of all blocks agrees. In 24 blocks
-// up to four may disagree. A mixture over q would be better asymptotically, but needs some blocks
-// more in runs as short as these.
+// The constant q of the bet. The e-value grows fastest (Kelly) if this share of the blocks agrees.
+// Up to four of 24 blocks may disagree. A mixture over q would be better asymptotically, but needs
+// a few more blocks in runs as short as these.
 constexpr double kAgreeing = 0.88;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -63,8 +63,8 @@ Proof proof_of(std::span<const double> speed_ups, const ProofOptions& options) {
   const size_t left = options.most_blocks - std::min(options.most_blocks, sorted.size());
   if (options.to_the_end && left > 0) return proof;
   if (proof.speed_up.low > bar) proof.decision = ProofDecision::accepted;
-  // Futility: even if all blocks that are left agree, the last look would not accept. The number
-  // that may disagree grows with n, so no look in between could accept either.
+  // Futility: even if all remaining blocks agree, the last look would not accept. The number of
+  // blocks that may disagree grows with n, so no look in between could accept either.
   else if (above + left < required_agreeing_blocks(options.most_blocks))
     proof.decision = ProofDecision::rejected;
   return proof;

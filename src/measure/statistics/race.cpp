@@ -11,11 +11,11 @@ namespace {
 
 using Rounds = std::span<const std::vector<double>>;
 
-// Of the rounds that both ran: how often `one` took longer than `other`, and how often by far.
+// Comparison of two participants over the rounds that both ran.
 struct Losses {
   size_t rounds = 0;
-  size_t lost = 0;
-  size_t lost_by_far = 0;
+  size_t lost = 0;         // rounds in which `one` took longer than `other`
+  size_t lost_by_far = 0;  // rounds in which it took longer by more than `far_behind`
 };
 
 Losses losses(Rounds rounds_ns, size_t one, size_t other, double far_behind) {
@@ -54,7 +54,7 @@ Race race_of(Rounds rounds_ns, const RaceOptions& options) {
   std::stable_sort(race.remaining.begin(), race.remaining.end(),
                    [&](size_t a, size_t b) { return race.speed_up[a] > race.speed_up[b]; });
   const size_t leader = race.remaining.front();
-  // The best one may be compared with each of the others.
+  // Union bound: the truly best participant may be compared with each of the others.
   const double error = options.error / static_cast<double>(participants);
   std::erase_if(race.remaining, [&](size_t p) {
     if (p == 0 || p == leader) return false;

@@ -11,20 +11,21 @@ namespace aoe {
 namespace {
 
 constexpr double kTurnNs = 12e6;
-// So many more rounds leave the extremes out of the interval.
+// Minimum number of rounds: the smallest n for which the interval excludes the smallest and the
+// largest value (rank_of_bound(12) is 2).
 constexpr size_t kFewestRounds = 12;
-// Of rounds that take longer, the fewest that give an interval at all.
+// Rounds longer than this are repeated only kFewestValues times, the minimum for an interval.
 constexpr double kLongRoundNs = 5e9;
-// A call as long as this reaches its steady state in its first part.
+// A call longer than this needs no warm-up call: it reaches its steady state early on.
 constexpr double kLongCallNs = 1e9;
 // Calls are timed in batches of at least this, so that the time to read the clock does not matter.
 constexpr double kBatchNs = 20e3;
 
-// One participant, and how its calls are timed.
+// One participant: times its calls in batches and collects the statistics of its turns.
 class Participant {
  public:
   Participant(const std::function<void()>& call, const Clock& clock) : call_(call), clock_(clock) {
-    // Twice: the first call of all may prepare things.
+    // Twice, because the first call may initialize state.
     call_ns_ = batch_ns();
     call_ns_ = std::min(call_ns_, batch_ns());
     while (call_ns_ * batch_ < kBatchNs && batch_ < 1 << 16) {

@@ -8,25 +8,26 @@
 
 namespace aoe {
 
-// What the calls of one participant took.
+// Times of one participant, per call. Short calls are timed in batches, each of which counts by its
+// mean.
 struct ParticipantTimes {
-  std::vector<double> medians_ns;  // of its turn in each round
-  double minimum_ns = 0;           // of all its calls
-  int64_t calls = 0;
+  std::vector<double> medians_ns;  // for each round: the median of the turn
+  double minimum_ns = 0;           // over all turns
+  int64_t calls = 0;               // counted calls
 };
 
 struct RoundsOptions {
   double seconds = 3;
-  uint32_t seed = 0;  // of the order in each round
-  // Told after every round how much of the work is done, from 0 to 1.
+  uint32_t seed = 0;  // for the random order within rounds
+  // Called after every round with the completed share of the work, from 0 to 1.
   std::function<void(double share)> progress = {};
   Clock clock = steady_ns;
 };
 
-// Rounds in which every participant has one turn, in random order, so that what changes the machine
-// from second to second changes all of them alike. A turn is one call that is not counted, which
-// pays for what others left in the caches, and then calls for some milliseconds. There are as many
-// rounds as the time allows, but at least as many as an interval needs.
+// Measures rounds in which every participant has one turn, in random order, so that changes of the
+// machine from second to second affect all participants alike. A turn is one uncounted call, which
+// refills the caches, and then counted calls for some milliseconds. There are as many rounds as
+// `seconds` allow, but at least as many as an interval needs.
 std::vector<ParticipantTimes> measure_rounds(const std::vector<std::function<void()>>& participants,
                                              const RoundsOptions& options);
 

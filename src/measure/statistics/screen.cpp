@@ -9,7 +9,7 @@ Screened screen_runs(std::span<const double> runs_ns, double baseline_ns, double
                      const ScreenOptions& options) {
   if (runs_ns.empty()) return Screened::go_on;
   const double shortest = *std::min_element(runs_ns.begin(), runs_ns.end());
-  // A clock that was set, or work that was not done, shows in any run.
+  // An impossible time in any run reveals a clock that was set or work that was skipped.
   const bool possible = std::all_of(runs_ns.begin(), runs_ns.end(), [&](double ns) {
     return std::isfinite(ns) && ns > 0 && ns >= least_ns;
   });
@@ -21,9 +21,9 @@ Screened screen_runs(std::span<const double> runs_ns, double baseline_ns, double
 }
 
 double least_ns(double operations, const Rates& rates) {
-  // Winograd's algorithm with tiles of 4 x 4 multiplies a fourth as often as the workload says.
+  // Winograd's F(4x4, 3x3) needs a fourth of the multiplications that are counted.
   constexpr double kFewerOperations = 4;
-  // A core may run faster for a moment than when its rate was measured.
+  // A core may briefly run faster than when its rate was measured.
   constexpr double kFasterThanMeasured = 1.5;
   return operations / (rates.fma_gflops * kFewerOperations * kFasterThanMeasured);
 }

@@ -8,30 +8,30 @@
 
 namespace aoe {
 
-// A first look at a candidate: few runs, of which the shortest counts. It only ever chooses what is
-// raced, so it may be wrong, but it must be cheap.
+// Screening times a candidate by the minimum of a few runs. It only selects what races, so it may
+// err, but it must be cheap.
 struct ScreenOptions {
   size_t runs = 5;
-  // A candidate that takes so many times as long as the baseline is dropped. What
-  // disturbs a machine seldom takes as much, twice in a row.
+  // A candidate is dropped if its first `hopeless_runs` runs all take more than `hopeless` times
+  // the baseline's time. Disturbances are rarely that large twice in a row.
   double hopeless = 2.5;
   size_t hopeless_runs = 2;
 };
 
 enum class Screened : uint8_t {
-  go_on,     // run it once more
-  kept,      // its shortest time is known
-  hopeless,  // it need not be
-  fault,     // no machine is that fast: measure it again from the start
+  go_on,     // needs another run
+  kept,      // has all its runs; their minimum counts
+  hopeless,  // too slow to need more runs
+  fault,     // an impossible time: measure again from the start
 };
 
-// Of the runs so far. `baseline_ns` is the baseline's shortest time, `least_ns` what no run can
-// take less than.
+// Evaluates the runs so far. `baseline_ns` is the baseline's minimum time, `least_ns` a lower bound
+// on the time of any run.
 Screened screen_runs(std::span<const double> runs_ns, double baseline_ns, double least_ns,
                      const ScreenOptions& options = {});
 
-// What no run of a workload with so many operations can take less than, whichever algorithm its
-// policy chooses, on cores with these rates. Bytes give no such bound, since caches hold them.
+// Lower bound on the time of a workload with this many operations, whichever algorithm its policy
+// chooses, on cores with these rates. Bytes give no such bound, because caches may hold them.
 double least_ns(double operations, const Rates& rates);
 
 }  // namespace aoe

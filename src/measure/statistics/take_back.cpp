@@ -9,20 +9,21 @@ namespace {
 
 using Policies = std::vector<size_t>;
 
-// Every policy was proven in its place already. Together they may gain less than can be proven of a
-// whole model in a reasonable time: that is no reason to take them back, a loss is.
+// Every policy was already proven in place. Together they may gain too little to be proven on the
+// whole model in reasonable time. That is no reason to drop them, so a median above 1 is enough.
 bool carries_over(const Proof& proof) {
   return proof.decision == ProofDecision::accepted || proof.speed_up.median > 1;
 }
 
-// The search from its start, as far as trials answer it. The first question without an answer is
-// the next one.
+// Repeats the search from its start on the results of the trials so far. The first subset without a
+// trial is the next one to measure.
 class Halving {
  public:
   Halving(std::span<const WholeTrial> trials, size_t most_trials)
       : trials_(trials), most_trials_(most_trials) {}
 
-  // The best part of these that carries over; none if there is none.
+  // The trial of the best subset of `policies` that carries over. Null if there is none, or if a
+  // trial that decides it is missing.
   const WholeTrial* carried_part(const Policies& policies) {
     if (policies.empty()) return nullptr;
     const WholeTrial* const whole = trial_of(policies);

@@ -8,11 +8,13 @@
 
 namespace aoe {
 
-// What of a model's accepted policies carries over to the whole model: all of them together are
-// compared with the baseline (the model as it was opened), and if they are neither proven nor seen
-// to be faster, halves are, and halves of those. What is in no part that is faster is taken back.
+// Selects the accepted policies that carry over to the whole model. First all of them together are
+// compared with the baseline (the model as it was opened). If they are neither proven faster nor
+// have a median speed-up above 1, halves are compared, then halves of those. Policies in no faster
+// subset are dropped.
 
-// Some of the policies, by number and in order, against the baseline in whole passes.
+// A comparison of a subset of the policies with the baseline in whole passes. Policies are numbers,
+// ascending.
 struct WholeTrial {
   std::vector<size_t> policies;
   Proof proof;
@@ -20,13 +22,14 @@ struct WholeTrial {
 
 struct WholeStep {
   bool done = false;
-  // To be compared next, or, once it is done, to be kept.
+  // The subset to compare next or, if `done`, to keep.
   std::vector<size_t> policies;
 };
 
-// What to do next, after these trials of `count` policies. Asked again with one trial more each
-// time, it comes to an end after at most `most_trials`; what was not tried by then is taken back.
-// Neighbours stay together longest, so whoever numbers the policies puts large gains first.
+// The next step after these trials of `count` policies. The caller appends the trial of the
+// returned subset and calls again, until the search is done after at most `most_trials` trials;
+// policies in no subset tried by then are dropped. Neighbours are separated last, so callers number
+// the policies by gain, largest first.
 WholeStep next_whole(size_t count, std::span<const WholeTrial> trials, size_t most_trials = 16);
 
 }  // namespace aoe

@@ -6,10 +6,10 @@
 
 namespace aoe {
 
-// How far results are from others of the same types. Where both are NaN they agree.
+// Difference between results and expected values of the same types. NaN agrees with NaN.
 struct Difference {
-  double largest = 0;      // between two elements; infinite where only one is NaN
-  double of = 0;           // the largest finite number among the others
+  double largest = 0;      // largest absolute difference; infinite if only one element is NaN
+  double of = 0;           // largest magnitude of the finite expected elements
   int64_t not_finite = 0;  // elements that are infinite or NaN on either side
 };
 Difference difference_of(const std::vector<Tensor>& results, const std::vector<Tensor>& expected);

@@ -115,7 +115,7 @@ void run_with_fault(const InjectedFault* fault, const Kernel& kernel,
     case Kind::before: output[-1] = 1; return;
     case Kind::behind: output[bytes_of(type)] = 1; return;
     case Kind::endless_loop: loop_forever();
-    // In the first page, which is never mapped; a null pointer would end in UBSan instead.
+    // Writes to the first page, which is never mapped; UBSan would intercept a null pointer.
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     case Kind::crash: *reinterpret_cast<volatile char*>(uintptr_t{1}) = 1; return;
     case Kind::allocation: return allocate_much();

@@ -10,19 +10,19 @@
 
 namespace aoe {
 
-// Faults that tests have candidates commit. Only a worker looks at the environment variable
-// AOE_INJECT_FAULT: a list like "3:wrong_element,5:endless_loop@timing,7:slowed=5". A number is a
-// candidate's; what it does wrong is one of
+// A fault that a candidate commits in a test. The environment variable AOE_INJECT_FAULT, which only
+// workers read, has a list like "3:wrong_element,5:endless_loop@timing,7:slowed=5" of candidate
+// numbers and faults:
 //
-//   wrong_element  nan            in its first output
-//   before  behind                a byte beside its first output is written to
+//   wrong_element  nan            in the first output
+//   before  behind                writes the byte before or behind the first output
 //   endless_loop  crash
-//   allocation                    100 GB, of which it touches every page
-//   killed                        the worker, by a signal that nobody can catch
-//   slowed=P                      P percent more time than the kernel took
+//   allocation                    allocates 100 GB and touches every page
+//   killed                        kills the worker with SIGKILL
+//   slowed=P                      takes P percent more time than the kernel
 //
-// and it does so while it is checked, with "@timing" while it is timed. A slowed one is slow both
-// times.
+// A fault happens while the candidate is checked, or with "@timing" while it is timed; "slowed"
+// applies to both.
 struct InjectedFault {
   enum class Kind {
     wrong_element,
@@ -42,10 +42,10 @@ struct InjectedFault {
   double percent = 0;
 };
 
-// Throws Error for what it does not understand.
+// Throws Error for invalid text.
 std::vector<InjectedFault> parse_faults(const std::string& text);
 
-// Runs a kernel as Kernel::run_on does, and commits the fault, if there is one.
+// Runs a kernel by Kernel::run_on and then commits `fault`, if that is not null.
 void run_with_fault(const InjectedFault* fault, const Kernel& kernel,
                     std::span<const void* const> inputs, std::span<void* const> outputs,
                     std::byte* work);

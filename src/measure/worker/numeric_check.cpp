@@ -15,8 +15,9 @@ namespace {
 
 using Against = GuardedMemory::Against;
 
-// Of so many elements behind a step of a float, one may come out on its other side; then it is off
-// by one, or by so much of the largest number (a step of four bits).
+// If a workload rounds or compares floats (see jumps()), one element in kOneOddIn may fall on the
+// other side of a step. An integer may then differ by one, a float by kOddBy of the largest
+// magnitude (a quantization step of four bits).
 constexpr int64_t kOneOddIn = 1000;
 constexpr double kOddBy = 0.15;
 
@@ -64,7 +65,8 @@ std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected,
   for (const double value : b) {
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   }
-  // What cancels out was made of numbers around 1.
+  // Inputs have magnitudes around 1. Where results cancel to nearly 0, rounding errors are relative
+  // to those magnitudes and not to the results.
   const double scale = std::max(largest, 1.0);
   const double allowed = tolerance * scale;
   const double odd_allowed = is_float(result.dtype()) ? kOddBy * scale : 1;
@@ -127,7 +129,7 @@ Checker::Checker(std::shared_ptr<const Workload> workload, const std::vector<Ten
     for (size_t i = 0; i < workload_->inputs.size(); ++i) {
       const TensorType& type = value(i).type;
       require(type.dtype != DType::string, "kernels have no strings");
-      // Integers may be positions: those of the model are known to be in range.
+      // Integer weights may be indices: those of the model are in range, others may not be.
       const bool given = i < weights.size() && !weights[i].empty();
       const bool as_given = given && (c == 0 || !is_float(type.dtype));
       all.push_back(as_given ? weights[i]
@@ -138,7 +140,7 @@ Checker::Checker(std::shared_ptr<const Workload> workload, const std::vector<Ten
     try {
       made.expected = reference.run(all, threads_);
     } catch (const Error&) {
-      // A position was out of range: the first is always there.
+      // An index was out of range. Index 0 is always valid.
       for (size_t i = 0; i < all.size(); ++i) {
         const bool given = i < weights.size() && !weights[i].empty();
         if (!given && !is_float(value(i).type.dtype)) all[i] = Tensor::zeros(value(i).type);

@@ -11,42 +11,45 @@
 
 namespace aoe {
 
-// How far kernels may be from the reference in floats of a type, relative to the largest number of
-// a result; 0 for what must be equal.
+// Largest accepted difference between a kernel and the reference, relative to the largest magnitude
+// of an output (at least 1). 0 for types whose results must be equal.
 double tolerance_of(DType dtype);
 
-// What is wrong with the first element that is too far from what is expected, if there is one. So
-// many as `odd` may lie on the other side of a step: see jumps().
+// Describes the first element that differs by more than the tolerance, if there is one. Up to `odd`
+// elements may lie on the other side of a step: see jumps().
 std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected, double tolerance,
                                    int64_t odd = 0);
 
-// Whether what is computed jumps where a float changes by its last bit: roundings, casts to
-// integers. Both sides of such a step are right.
+// Whether the workload contains a step function of floats (rounding, comparison, cast to integer),
+// so that a change in the last bit may move a result to the other side of a step. Results on both
+// sides are correct.
 bool jumps(const Workload& workload);
 
-// For each output, how many elements may lie on the other side of such a step.
+// For each output: how many elements may lie on the other side of such a step.
 std::vector<int64_t> odd_elements(const Workload& workload);
 
-// What is wrong with a workload's results, if something is: "output 0: element 3 is 1, not 2 ...".
+// Describes the first mismatch in the results of a workload, if there is one: "output 0: element 3
+// is 1, not 2 ...".
 std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& results,
                                    const std::vector<Tensor>& expected);
 
-// Finds kernels for one workload that do not compute what the reference does. They run on two
-// inputs, ordinary numbers and awkward ones, each between pages that nobody may touch: what leaves
-// its memory there ends the process, with its address beside guarded memory.
+// A Checker compares kernels for one workload with the reference, on two inputs: ordinary (random
+// numbers and the given weights) and awkward (edge cases). All buffers lie between guard pages, so
+// an access out of bounds faults and ends the process; stray_at() attributes the address.
 class Checker {
  public:
-  // `weights` as Kernel takes them, for the ordinary input; random ones where none are given.
+  // `weights` are those of the ordinary input, in the form that Kernel takes; missing ones are
+  // random.
   Checker(std::shared_ptr<const Workload> workload, const std::vector<Tensor>& weights,
           int threads);
 
   static constexpr size_t kInputs = 2;
-  // With which the kernel for an input is made.
+  // The weights that the kernel for this input must be made with.
   const std::vector<Tensor>& weights(size_t input) const { return cases_[input].weights; }
-  // Empty ones for weights.
+  // Tensors of weights are empty.
   const std::vector<Tensor>& inputs(size_t input) const { return cases_[input].inputs; }
 
-  // Runs a kernel; faults may be injected there.
+  // Runs a kernel; the hook through which faults are injected.
   using RunKernel = std::function<void(const Kernel& kernel, std::span<const void* const> inputs,
                                        std::span<void* const> outputs, std::byte* work)>;
   std::optional<Failure> failure_of(const Kernel& kernel, size_t input, const RunKernel& run) const;
@@ -57,7 +60,7 @@ class Checker {
     std::vector<Tensor> weights;
     std::vector<Tensor> expected;
   };
-  // Null for what a kernel has in itself.
+  // Null for weights, which the kernel contains.
   static std::vector<const void*> pointers(const Case& of);
 
   std::shared_ptr<const Workload> workload_;

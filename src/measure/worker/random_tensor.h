@@ -6,12 +6,13 @@
 
 namespace aoe {
 
-// Normal floats; integers from {0, 1}, so that indices stay in range. Not of strings.
+// Normally distributed floats; integers from {0, 1}, so that indices stay in range. Strings are not
+// supported.
 Tensor random_tensor(const TensorType& type, std::mt19937& random);
 
-// Numbers at which code takes another way: zeros of both signs, halves, small powers of two, now
-// and then one that is large beside the others. Sums and products of them are exact in any order,
-// so what follows a sum may be as sensitive as it likes. Integers as above.
+// Edge cases: zeros of both signs, halves, small powers of two, occasionally a larger number. Their
+// sums and products are exact in any order, so that functions of sums may be ill-conditioned.
+// Integers as in random_tensor.
 Tensor awkward_tensor(const TensorType& type, std::mt19937& random);
 
 }  // namespace aoe

@@ -8,20 +8,20 @@
 #include "measure/worker/random_tensor.h"
 #include "measure/worker/worker_session.h"
 
-// Times of tasks that layouts are chosen by: workloads that need not be the model's, because a task
-// is another workload with its values in another layout.
+// Times workloads alone, for the choice of layouts. They need not belong to the model: a task whose
+// values have another layout is another workload.
 
 namespace aoe {
 namespace {
 
 using Phase = WorkerPage::Phase;
 
-// A call that is counted comes right behind one that is not, and one of several is the shortest:
-// as many as fit, since calls that take long vary less.
+// A turn is a first call, which refills the caches, and then as many calls as fit into kTurnNs, but
+// at least one: longer calls vary less. The minimum counts.
 constexpr double kTurnNs = 3e6;
 constexpr double kMostCalls = 100;
 
-// A workload that is ready to be called.
+// A workload with its kernel and buffers, ready to be called.
 struct Callable {
   std::shared_ptr<const Kernel> kernel;
   std::vector<Tensor> inputs, outputs;

@@ -6,7 +6,10 @@
 #include "base/parallel.h"
 #include "measure/worker/worker_session.h"
 
-// How candidates are timed: in passes over the model, its plans in whole passes, and alone.
+// The timing requests of WorkerSession, in reading order: passes over the model with kernels of
+// candidates, passes that compare plans, and calls of one workload alone. Except where plans are
+// compared, all kernels of a request are made before the first is timed and run on the same work
+// memory.
 
 namespace aoe {
 namespace {
@@ -15,19 +18,20 @@ using Phase = WorkerPage::Phase;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Calls that are timed together, so that reading the clock does not matter.
+// Short calls are timed in batches, so that the time to read the clock does not matter.
 constexpr double kBatchNs = 20e3;
 constexpr double kMostBatched = 1000;
 
-// One run so far beyond the limit is enough, if it is too long to wait for another: what another
-// process has interrupted is no slower for it.
+// A candidate is too slow if its first two runs exceed the limit, since another process may have
+// interrupted one of them. The first run alone decides if it exceeds kFarBeyond times the limit and
+// kLongNs, because a second one would take too long.
 constexpr double kFarBeyond = 4;
 constexpr double kLongNs = 100e6;
 
-// Which candidates of a request are too slow.
+// Detects the candidates of a request that are too slow.
 class SlowOnes {
  public:
-  // Whether this run shows that it is.
+  // Records a run; whether it shows that the candidate is too slow.
   bool is_slow(CandidateId candidate, double ns, double limit_ns) {
     if (candidate == CandidateId::baseline || limit_ns <= 0) return false;
     Runs& runs = runs_[candidate];
@@ -53,7 +57,7 @@ FailedCandidate too_slow(CandidateId candidate, double ns, double limit_ns) {
 
 }  // namespace
 
-// One pass over the model, with a kernel for each step.
+// One pass over the model, with the kernel and the candidate of each step.
 class WorkerSession::PassRun : public KernelOverride {
  public:
   struct Step {
@@ -162,8 +166,9 @@ PassesResult WorkerSession::passes(const std::vector<Assignment>& assignments,
   return result;
 }
 
-// The baseline is loaded anew beside the other plans, whichever runs first: where memory lies
-// depends on what was loaded before. If memory does not suffice for both, `rival` is to blame.
+// Every plan is loaded anew, the baseline too, in the order of first use: the placement of memory
+// depends on what was loaded before. A failure while loading, such as too little memory for both,
+// is attributed to `rival`.
 PassesResult WorkerSession::plan_passes(const std::vector<Assignment>& assignments,
                                         CandidateId rival) {
   std::map<CandidateId, LoadedModel> models;
@@ -191,7 +196,7 @@ PassesResult WorkerSession::plan_passes(const std::vector<Assignment>& assignmen
   return result;
 }
 
-// So that what comes next finds nothing of what went before in any cache.
+// Reads other memory through all caches, to evict the data of earlier calls.
 void WorkerSession::flush_caches() {
   constexpr int64_t kLeast = int64_t{64} << 20;
   constexpr int64_t kMost = int64_t{256} << 20;

@@ -26,18 +26,23 @@
 
 // The client's side of a worker, in reading order: WorkerProcess starts `aoe worker` (which runs
 // worker_main.cpp) and ends it; Worker::Client sends it requests, waits for the answers, and
-// replaces a process that died or hangs; Worker is its public face.
+// replaces a process that died or hangs; Worker forwards to it.
+//
+// Invariant: between public calls there is a process with the target open. `known_` has every
+// candidate that has not failed; one that the current process has not seen is adopted by it before
+// its next use.
 
 extern char** environ;
 
 namespace aoe {
 namespace {
 
-// The worker's descriptors for them; its standard streams come before.
+// The worker's descriptor numbers of socket and page, right behind its standard streams.
 constexpr int kSocket = 3;
 constexpr int kPage = 4;
 
-// Moved out of the way of the numbers above, so that none is overwritten before it is passed on.
+// Duplicates a descriptor above kPage and closes the original, so that no dup2 in `spawn`
+// overwrites a descriptor that is still to be passed on.
 File high(int descriptor, const char* what) {
   require(descriptor >= 0, "no {} for a worker process: {}", what, std::strerror(errno));
   const File low(descriptor);
@@ -55,7 +60,7 @@ pid_t spawn(const std::filesystem::path& program, const std::filesystem::path& m
   posix_spawn_file_actions_adddup2(&actions, error_stream.get(), STDERR_FILENO);
   posix_spawn_file_actions_adddup2(&actions, socket.get(), kSocket);
   posix_spawn_file_actions_adddup2(&actions, page.get(), kPage);
-  // What this process ignores or blocks is not the worker's affair.
+  // The worker does not inherit this process's blocked and ignored signals.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -90,8 +95,7 @@ std::shared_ptr<WorkerPage> mapped_page(const File& file) {
   return {new (memory) WorkerPage, [](WorkerPage* page) { munmap(page, sizeof(WorkerPage)); }};
 }
 
-// One process that runs `aoe worker`, from its start to its end, which this brings about at the
-// latest.
+// A process that runs `aoe worker`. The destructor kills it if it is still running.
 class WorkerProcess {
  public:
   WorkerProcess(const std::filesystem::path& program, const std::filesystem::path& model);
@@ -104,9 +108,10 @@ class WorkerProcess {
   const WorkerPage& page() const { return *page_; }
 
   void kill();
-  // What ended it, which it must have done, or be about to: the number of a signal, or 0.
+  // Waits for the process, which has ended or is about to, and returns the signal that ended it, or
+  // 0.
   int ended_by();
-  // What it said last on its error stream.
+  // The end of its error stream.
   std::string last_words() const;
 
  private:
@@ -143,7 +148,8 @@ void WorkerProcess::kill() {
 }
 
 int WorkerProcess::ended_by() {
-  // Its socket is closed shortly before it is gone. One that only closed its socket is made to go.
+  // The socket closes shortly before the process ends. A process that only closed its socket is
+  // killed after the last try.
   constexpr int kMostTries = 2000;
   int status = 0;
   pid_t ended = 0;
@@ -169,7 +175,7 @@ std::string WorkerProcess::last_words() const {
 
 using Phase = WorkerPage::Phase;
 
-// Why a request has no answer.
+// Why a request has no answer, and the candidate at fault.
 struct Loss {
   CandidateId candidate = CandidateId::baseline;
   Failure failure;
@@ -256,7 +262,7 @@ class Worker::Client {
  private:
   struct Known {
     Candidate candidate;
-    bool introduced = false;  // to the process at work
+    bool introduced = false;  // to the current process
   };
 
   CandidateId new_id() { return static_cast<CandidateId>(++ids_); }
@@ -286,14 +292,15 @@ class Worker::Client {
       workloads_ = std::move(opened);
       return;
     }
-    // Callers hold on to those of the first process.
+    // Callers keep references to the workloads of the first process.
     const bool same =
         std::equal(workloads_.begin(), workloads_.end(), opened.begin(), opened.end(),
                    [](const OpenWorkload& a, const OpenWorkload& b) { return a.text == b.text; });
     require(same, "'{}' is no longer the model that it was", target_.model.string());
   }
 
-  // Tells the process of candidates that it does not know, because it took the place of another.
+  // Sends the process the candidates that it does not know yet: those of a process that it
+  // replaced, or of another Worker.
   std::optional<Loss> introduce(const std::set<CandidateId>& candidates) {
     for (const CandidateId id : candidates) {
       if (id == CandidateId::baseline) continue;
@@ -313,8 +320,9 @@ class Worker::Client {
     return {loss.candidate, loss.failure};
   }
 
-  // One request and its answer, from a process that knows what it is about. A lost one is replaced;
-  // if somebody killed it while no candidate was at work, the next one is asked.
+  // Sends a request and returns its answer, after introducing the candidates that it is about. A
+  // lost process is replaced; if it was killed while no candidate was active, the request is
+  // repeated.
   std::variant<Json, Loss> ask(const Json& request, const std::set<CandidateId>& about = {}) {
     constexpr int kMostKills = 3;
     for (int kills = 1;; ++kills) {
@@ -340,7 +348,7 @@ class Worker::Client {
     }
   }
 
-  // Throws Error if the request is at fault.
+  // One message and its answer. Throws Error if the worker reports the request as invalid.
   std::variant<Json, Loss> exchange(const Json& request) {
     process_alive_ = true;
     const bool written = process_->lines().write(request);
@@ -361,7 +369,8 @@ class Worker::Client {
     return Loss{failed.candidate, failed.failure};
   }
 
-  // False if it died, or seems to hang: then it is killed.
+  // Waits for an answer. False if the process died, or made no progress within the deadline of its
+  // phase; then it is killed.
   bool wait_for(std::string& line) {
     const WorkerPage& page = process_->page();
     timed_out_ = false;
@@ -386,7 +395,7 @@ class Worker::Client {
     }
   }
 
-  // What is left of a process to tell of.
+  // Determines the cause of a loss from the page, the signal and the error stream.
   Loss loss() {
     const WorkerPage& page = process_->page();
     const Phase phase = page.phase.load();
@@ -413,7 +422,7 @@ class Worker::Client {
   bool timed_out_ = false;
   std::vector<OpenWorkload> workloads_;
   std::map<CandidateId, Known> known_;
-  int ids_ = 0;  // given so far
+  int ids_ = 0;  // assigned so far
   int64_t losses_ = 0;
 };
 

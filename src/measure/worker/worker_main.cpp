@@ -22,11 +22,12 @@ namespace {
 
 WorkerPage* page_of_this = nullptr;
 
-// Notes whose neighbour it was that a candidate touched, then dies of it as it would have.
+// Signal handler: records which guarded memory the faulting address belongs to, then lets the
+// signal end the process by its default action.
 void note_stray(int signal, siginfo_t* info, void*) {
   if (stray_at(info->si_addr, page_of_this->stray)) page_of_this->strayed.store(true);
   ::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) raise(signal);  // sent by somebody: it would not come again
+  if (info->si_code <= 0) raise(signal);  // sent by kill(): returning would not repeat it
 }
 
 void catch_strays() {
@@ -36,8 +37,9 @@ void catch_strays() {
   for (const int fault : {SIGSEGV, SIGBUS}) sigaction(fault, &action, nullptr);
 }
 
-// A separate thread, so that neither an endless loop nor a long computation survives the client.
-// A signal at the parent's death would come when the thread that started this process ends.
+// Exits the process when the client closes the socket. A separate thread waits for that, so that
+// neither an endless loop nor a long computation outlives the client. PR_SET_PDEATHSIG is no
+// alternative: it fires when the thread that started this process ends.
 void end_with(int socket) {
   std::thread([socket] {
     pollfd ended{socket, POLLRDHUP, 0};
@@ -49,10 +51,10 @@ void end_with(int socket) {
 void leave_no_core_file() {
   constexpr rlimit kNone{0, 0};
   setrlimit(RLIMIT_CORE, &kNone);
-  prctl(PR_SET_DUMPABLE, 0);  // where cores go to a program, the limit is not asked
+  prctl(PR_SET_DUMPABLE, 0);  // the limit does not apply where cores are piped to a program
 }
 
-// So much more address space than is used now.
+// Limits the address space to `more` bytes beyond what is in use now.
 void limit_memory(int64_t more) {
   const std::vector<std::string> pages = split_text(read_system_text("/proc/self/statm"), ' ');
   require(!pages.empty(), "/proc/self/statm cannot be read");
@@ -70,7 +72,7 @@ void stay_on(const std::vector<int>& cpus) {
           "the worker cannot run on the processors it was given");
 }
 
-// The requests of one client.
+// Dispatches the requests of one client to the session.
 class Requests {
  public:
   Requests(WorkerPage& page, std::filesystem::path model,
@@ -130,7 +132,7 @@ class Requests {
   std::unique_ptr<WorkerSession> session_;
 };
 
-// What is answered if a request cannot be done: it is a candidate's fault, or the request's.
+// The answer to a request that failed: "lost" if a candidate was active, otherwise "error".
 Json given_up(const Failure& failure) {
   const CandidateId candidate = page_of_this->candidate.load();
   if (candidate == CandidateId::baseline) return {{"error", failure.detail}};
@@ -148,7 +150,7 @@ int run_worker(int socket, int page, const std::filesystem::path& model,
   leave_no_core_file();
   catch_strays();
   end_with(socket);
-  // An interrupt at the terminal is for the client, which closes the socket when it is done.
+  // Ctrl-C at the terminal also reaches workers, but is for the client, which closes the socket.
   signal(SIGINT, SIG_IGN);
   Lines lines(socket);
   Requests requests(*page_of_this, model, backend);

@@ -7,12 +7,11 @@
 
 namespace aoe {
 
-// The worker's side of a Worker: answers requests on the socket until it is closed. `page` is the
-// descriptor of a WorkerPage; `model` may be empty; `backend` is the
-// host's.
+// The worker process of a Worker: answers requests on the socket until it is closed. `page` is the
+// descriptor of a WorkerPage; `model` may be empty; `backend` is the host's.
 //
-// Limits its memory, leaves no core file, and ends as soon as the other end of the socket is
-// closed, whatever it is at.
+// The process limits its memory, leaves no core file, and exits as soon as the other end of the
+// socket is closed, even in the middle of a request.
 int run_worker(int socket, int page, const std::filesystem::path& model,
                const std::shared_ptr<const Backend>& backend);
 

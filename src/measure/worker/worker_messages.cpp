@@ -12,7 +12,7 @@
 namespace aoe {
 namespace {
 
-// JSON has no NaN.
+// NaN becomes null, because JSON has no NaN.
 Json numbers(const std::vector<double>& values) {
   Json list = Json::array();
   for (const double value : values) list.push_back(std::isnan(value) ? Json() : Json(value));
@@ -140,7 +140,7 @@ AloneResult alone_result_of(const Json& json) {
 }
 
 bool Lines::write(const Json& message) const {
-  // Names in a model may be anything; what is no UTF-8 in them only matters to people.
+  // Names in a model may be any bytes. Invalid UTF-8 is replaced: names are only displayed.
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
   for (size_t at = 0; at < line.size();) {
     const ssize_t sent = send(descriptor_, line.data() + at, line.size() - at, MSG_NOSIGNAL);

@@ -6,8 +6,8 @@
 
 namespace aoe {
 
-// What a client and its worker say to each other: JSON, one object a line. docs/worker.md has every
-// message.
+// The messages between a client and its worker: JSON objects, one per line. docs/worker.md lists
+// them.
 
 using Json = nlohmann::json;
 
@@ -20,7 +20,7 @@ std::vector<OpenWorkload> workloads_of(const Json& json);
 Json to_json(const std::vector<FailedCandidate>& failed);
 std::vector<FailedCandidate> failed_of(const Json& json);
 
-// Of each a list: the plan's candidate, then that of each workload.
+// Each assignment is a list: the plan's candidate, then the candidate of each workload.
 Json to_json(const std::vector<Assignment>& assignments);
 std::vector<Assignment> assignments_of(const Json& json);
 
@@ -30,16 +30,17 @@ PassesResult passes_of(const Json& json);
 Json to_json(const AloneResult& result);
 AloneResult alone_result_of(const Json& json);
 
-// Lines on a socket.
+// Messages on a socket, one per line. The caller owns the descriptor.
 class Lines {
  public:
   explicit Lines(int descriptor) : descriptor_(descriptor) {}
 
-  // False if nobody is there to read it.
+  // False if the other end is closed.
   bool write(const Json& message) const;
 
   enum class Read { line, nothing_yet, end };
-  // Waits up to `milliseconds`, or for ever if that is negative, for something to come.
+  // Waits up to `milliseconds` for data, or forever if that is negative. Returns nothing_yet also
+  // if a signal interrupts the wait.
   Read read(std::string& line, int milliseconds);
 
  private:

@@ -8,17 +8,17 @@
 
 namespace aoe {
 
-// Memory that a worker shares with its client, in which it notes what it is at: what is left of it
-// when it dies or hangs.
+// Page of memory that a worker shares with its client. The worker records its progress there, so
+// that the client can attribute a crash or a hang to a candidate.
 struct WorkerPage {
   enum class Phase : int32_t { opening, compiling, checking, timing, waiting };
 
   std::atomic<Phase> phase = Phase::opening;
-  // That is at work; the baseline: none that could be blamed.
+  // The active candidate. The baseline means that a failure is no candidate's fault.
   std::atomic<CandidateId> candidate = CandidateId::baseline;
-  std::atomic<uint64_t> beats = 0;  // counts on whenever something was brought to its end
+  std::atomic<uint64_t> beats = 0;  // heartbeat: incremented with every unit of progress
 
-  // Memory that was touched and must not be, if that is what ended it.
+  // The access out of bounds that ended the worker, if `strayed`.
   std::atomic<bool> strayed = false;
   Stray stray = {};
 

@@ -17,11 +17,12 @@ namespace {
 
 using Phase = WorkerPage::Phase;
 
-// Passes of the model as it is, when it is opened: the first pays for what is done once.
+// Passes of the baseline when a model is opened. The first pays for initialization.
 constexpr int kBaselinePasses = 3;
 
-// What kernels of candidates may keep of weights before the first are dropped. They may need more
-// than the weights had, by a factor of up to four (Winograd's algorithm).
+// Limit on the weights of candidates whose kernels stay in memory; beyond it, the least recently
+// used kernels are dropped. It counts the original weights: prepacked ones take up to four times as
+// much (Winograd's algorithm).
 constexpr int64_t kMostWeightBytes = int64_t{512} << 20;
 
 int64_t bytes_of(const std::vector<Tensor>& tensors) {
@@ -30,7 +31,7 @@ int64_t bytes_of(const std::vector<Tensor>& tensors) {
   return bytes;
 }
 
-// Makes kernels of a candidate; says what went wrong, if anything did.
+// Calls `make`, which makes kernels of a candidate; returns its failure, if it threw.
 template <typename Make>
 std::optional<Failure> failure_in(Make&& make) {
   try {
@@ -171,7 +172,7 @@ void WorkerSession::grow_work(const Kernel& kernel) {
   if (bytes <= work_bytes_) return;
   work_ = backend_->allocate(bytes);
   if (!work_) throw std::bad_alloc();
-  std::memset(work_.get(), 0, static_cast<size_t>(bytes));  // or the first user pays for its pages
+  std::memset(work_.get(), 0, static_cast<size_t>(bytes));  // page faults now, not while timing
   work_bytes_ = bytes;
 }
 

@@ -14,7 +14,7 @@
 
 namespace aoe {
 
-// A candidate cannot go on; the page says which. The rest of the request is not done.
+// Thrown when a candidate cannot continue; the page names it. Ends the request.
 class CandidateStopped : public std::exception {
  public:
   explicit CandidateStopped(Failure failure) : failure(std::move(failure)) {}
@@ -23,8 +23,8 @@ class CandidateStopped : public std::exception {
   Failure failure;
 };
 
-// What a worker has open, in the worker's process: a model or a single workload, and the
-// candidates for it. Its methods are those of Worker, and note on the page what they are at.
+// A WorkerSession is the state inside a worker process: the open model or workload and its
+// candidates. Its methods implement those of Worker and record their progress on the page.
 class WorkerSession {
  public:
   WorkerSession(const WorkerTarget& target, bool refuse_spills, std::vector<InjectedFault> faults,
@@ -43,23 +43,23 @@ class WorkerSession {
                                                 int rounds);
 
  private:
-  // One distinct workload.
+  // A distinct workload, numbered as in workloads().
   struct SessionWorkload {
     std::shared_ptr<const Workload> workload;
     std::vector<KernelUse> uses;             // none without a model
     std::vector<Tensor> weights;             // of its first use
     std::shared_ptr<const Kernel> baseline;  // of its first use
-    std::unique_ptr<Checker> checker;        // made when first needed: the reference takes long
-    std::vector<Tensor> alone_inputs;        // to be called alone with
+    std::unique_ptr<Checker> checker;        // made on demand: the reference is slow
+    std::vector<Tensor> alone_inputs;        // for calls outside of the model
     std::vector<Tensor> alone_outputs;
   };
-  // A policy, and the kernels by it that are in memory.
+  // The policy of a candidate and those of its kernels that are in memory.
   struct CandidateKernels {
     int workload = 0;
     Policy policy;
-    std::vector<std::unique_ptr<Kernel>> kernels;  // one for each use
-    std::unique_ptr<Kernel> alone;
-    uint64_t last_used = 0;
+    std::vector<std::unique_ptr<Kernel>> kernels;  // one per use, because weights differ
+    std::unique_ptr<Kernel> alone;                 // for calls outside of the model
+    uint64_t last_used = 0;                        // value of requests_
 
     bool in_memory() const { return alone || !kernels.empty(); }
   };
@@ -70,13 +70,14 @@ class WorkerSession {
   SessionWorkload& workload_at(int workload);
   CandidateKernels& made(CandidateId candidate, int workload);
   const Checker& checker(SessionWorkload& of);
-  // Makes the kernels of a candidate that are not there yet, for the model's steps or to be called
-  // alone. What is wrong with them, if anything.
+  // Makes the missing kernels of a candidate, for the model's steps or for calls alone. Returns the
+  // failure, if one cannot be made.
   std::optional<Failure> load(CandidateId candidate, int workload, bool alone);
   PassesResult plan_passes(const std::vector<Assignment>& assignments, CandidateId rival);
   void run_model(const LoadedModel& model, KernelOverride* kernel_override);
   void flush_caches();
-  // Kernels hold weights as they need them: what was unused for longest goes.
+  // Drops the least recently used kernels while they hold more than kMostWeightBytes of weights,
+  // but none that the current request has used.
   void make_room();
   static int64_t weight_bytes(const SessionWorkload& of);
   void grow_work(const Kernel& kernel);
@@ -86,18 +87,18 @@ class WorkerSession {
   bool refuse_spills_;
   std::vector<InjectedFault> faults_;
   int threads_;
-  std::shared_ptr<const Backend> host_;     // as it is, for loading
-  std::shared_ptr<const Backend> backend_;  // with the target's vectors
+  std::shared_ptr<const Backend> host_;     // unrestricted, for loading
+  std::shared_ptr<const Backend> backend_;  // restricted to the target's instruction set
   WorkerTarget target_;
   std::optional<LoadedModel> model_;
   std::vector<Value> inputs_;    // of the model
-  std::vector<Tensor> outputs_;  // none if their types are not known before a run
+  std::vector<Tensor> outputs_;  // empty if a type is unknown before a run
   std::vector<SessionWorkload> workloads_;
   std::vector<OpenWorkload> described_;
   std::map<CandidateId, CandidateKernels> made_;
   std::map<CandidateId, PlanChoice> plans_;
   uint64_t requests_ = 0;
-  // All kernels that are timed work in the same memory, so that none is favoured.
+  // Work memory of all timed kernels. They share it, so that its placement favours none.
   std::shared_ptr<void> work_;
   int64_t work_bytes_ = 0;
   std::vector<char> flushing_;
