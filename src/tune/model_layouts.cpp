@@ -27,7 +27,7 @@ std::string words(const LayoutResult& result) {
       return fmt::format("the {} layouts of now are best by {} measured times", result.layouts,
                          result.measured);
     case End::rejected: {
-      // Few blocks have no bounds yet.
+      // With few blocks, the interval is still from 0 to infinity.
       const Gain& gain = result.rival->gain;
       const bool has_bounds = gain.speedup_low > 0 && std::isfinite(gain.speedup_high);
       return fmt::format(
@@ -48,7 +48,7 @@ std::string words(const LayoutResult& result) {
   return "";
 }
 
-// The name by which the bank and plans know a graph.
+// The name of a graph in the bank and in plan candidates.
 std::string name_of_graph(Graph graph, const Device& device) {
   std::string name;
   plan_of(graph, device, [&](const std::string& text) {

@@ -10,23 +10,23 @@
 
 namespace aoe {
 
-// What tuning the layouts of a model has come to.
+// The result of tuning the layouts of a model.
 struct ModelLayouts {
-  std::string line;                        // for people
-  std::optional<OperatorOutcome> outcome;  // if the bank has other times now
-  std::set<std::string> changed;           // texts of workloads whose layouts changed
+  std::string line;                        // summary for the user
+  std::optional<OperatorOutcome> outcome;  // if new task times were stored in the bank
+  std::set<std::string> changed;           // texts of workloads that only the new plan has
   double elapsed_s = 0;
 };
 
-// Tunes the layouts of a model, unless the bank has them: what is proven is in the bank when it
-// returns, so that whatever loads the model from then on has it. `display` is for a progress bar:
-// the share of a job with that budget that is done, and how long it took.
+// Tunes the layouts of a model, unless the bank has them. Proven layouts are in the bank when it
+// returns, so that every later load of the model uses them. `display` is called with the completed
+// share of a job with that budget and the time used.
 ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, const Device& device,
                                 const JobIdentity& job, double budget_s,
                                 const std::function<void(double, double)>& display,
                                 const std::function<bool()>& stopped);
 
-// Of a model that became faster twice, one time after the other.
+// The gain of two consecutive changes of a model: speed-ups and their bounds are multiplied.
 Gain in_a_row(const Gain& first, const Gain& second);
 
 }  // namespace aoe

@@ -12,41 +12,41 @@
 
 namespace aoe {
 
-// Which of an operator's tuning modes has changed, the most telling first.
+// What changed in a tuned operator, in order of precedence: algorithm, layout, anything else.
 enum class TuningMode : uint8_t { impl, format, schedule };
 
-// What a tuned operator came to, with what proves it.
+// The result of a tuned operator, with its evidence.
 struct OperatorOutcome {
-  std::string name;  // of its first use; of a fused one all names, one after the other
+  std::string name;                // of its first use; names of fused nodes are concatenated
   std::vector<std::string> types;  // as the model names them
   TuningMode mode = TuningMode::schedule;
-  Tuned tuned = Tuned::add;  // add or update
-  Gain gain;                 // of one use
-  std::set<std::string> measurements;
+  Tuned tuned = Tuned::add;            // add or update
+  Gain gain;                           // of one use
+  std::set<std::string> measurements;  // names of the evidence: "<job>/<workload>"
   std::string policy_before;
   std::string policy_after;
-  std::optional<Explanation> why;  // known at the end
+  std::optional<Explanation> why;  // set at the end of the job
 };
 
-// What an operator tuning job has come to so far.
+// The result of a tuning job, complete or so far.
 struct TuningOutcome {
   enum class State : uint8_t { incomplete, successful, failed };
 
-  std::string name;  // of the job: the model's, without folder and suffix
+  std::string name;  // of the job: the file name of the model without suffix
   State state = State::incomplete;
-  double seconds = 0;                           // that it took; known at its end
-  std::optional<double> baseline_ns = {};       // of the whole model, before
-  std::optional<Gain> model = {};               // known at its end, if it is proven
-  std::optional<Gain> unproven_model = {};      // seen, but too small to be proven
-  size_t taken_back = 0;                        // operators whose gain the whole model did not have
-  size_t tried = 0;                             // candidates that were timed
-  std::optional<double> expected_gain = {};     // of the model's time, by more tuning, if it pays
-  std::vector<OperatorOutcome> operators = {};  // whose policies were added or updated
-  std::optional<OperatorOutcome> layouts = {};  // other than those before; its gain is the model's
-  std::string formats = {};                     // what tuning layouts came to, for people
+  double seconds = 0;                           // duration of the job; set at its end
+  std::optional<double> baseline_ns = {};       // of the whole model, before the job
+  std::optional<Gain> model = {};               // proven gain of the whole model; set at the end
+  std::optional<Gain> unproven_model = {};      // measured, but not proven
+  size_t taken_back = 0;                        // proven policies that did not carry over
+  size_t tried = 0;                             // candidates timed
+  std::optional<double> expected_gain = {};     // share of the model's time; if more tuning pays
+  std::vector<OperatorOutcome> operators = {};  // with added or updated policies
+  std::optional<OperatorOutcome> layouts = {};  // if they changed; its gain is the model's
+  std::string formats = {};                     // summary of layout tuning for the user
   TunedCounts counts = {};
   std::vector<std::string> failed_operators = {};
-  bool has_operators = true;  // whether there is any to tune
+  bool has_operators = true;  // whether the model has any workload
 };
 
 }  // namespace aoe

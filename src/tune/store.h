@@ -8,7 +8,7 @@
 
 namespace aoe {
 
-// What a job is, beside its model. A resumed job keeps it.
+// Identity of a job, without its model. A resumed job keeps it.
 struct JobIdentity {
   std::string id;
   SystemTime began;
@@ -18,13 +18,14 @@ struct JobIdentity {
   std::string processor;
 };
 
-// The bank's entry for what a job has proven of a workload, or of a graph by its name.
+// The bank entry for a proven policy of a workload, or for the task times of a graph, whose name is
+// `workload` then.
 BankEntry entry_of(const JobIdentity& job, const std::string& workload, const std::string& policy,
                    const Gain& gain, const std::string& evidence, double elapsed_s);
 
-// Puts what a job has proven of something into the bank, once: a job that was killed right behind
-// its writing finds what it had written. False, with a notice that names it, if another job has
-// written something else than the baseline meanwhile.
+// Stores an entry in the bank. Idempotent: a job that was killed right after storing it finds it on
+// resume. Returns false, with a notice that has `name`, if another job has replaced the baseline
+// meanwhile.
 bool store(Bank& bank, const BankEntry& entry, const std::optional<std::string>& baseline,
            const std::string& name);
 

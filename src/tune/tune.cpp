@@ -22,14 +22,26 @@
 #include "tune/setup/work_space.h"
 #include "tune/store.h"
 
+// A tuning job from its options to the bank (docs/tuning.md), in the order in which `Tuning` runs:
+//   begin             the identity and the options of the job, from the journal if it is resumed
+//   tune_layouts      if requested, before the operators, which are tuned in the new layouts
+//   tune_operators    opens the model, leaves out workloads that the bank has, runs the rounds of a
+//                     Job and reports proven policies at once
+//   finish            stores the policies that carried over, writes the tuned model
+//
+// Invariant: everything that may differ between two runs of the same job (measurements, the clock,
+// the random id, the contents of the bank) is read through the journal, so that a resumed job
+// repeats the same requests and reaches the same decisions.
+
 namespace aoe {
 namespace {
 
 using Json = nlohmann::json;
 using SystemClock = std::chrono::system_clock;
 
-// Of a workload, with normal effort: in the gym (docs/tuning.md) they leave little of what can be
-// gained. Whoever wants more of them is content with smaller gains, too.
+// Mean number of candidates per workload at normal effort: in the gym (docs/tuning.md) little of
+// the gap is left after as many. A job with more candidates continues for proportionally smaller
+// expected gains (JobOptions::least_gain).
 constexpr size_t kSamples = 48;
 
 std::vector<std::string> types_of(const OpenWorkload& workload) {
@@ -40,7 +52,7 @@ std::vector<std::string> types_of(const OpenWorkload& workload) {
   return types;
 }
 
-// Which algorithm stages run by says more than how values lie, and that more than how loops run.
+// The most significant change: algorithm before layout before schedule.
 TuningMode mode_of(const std::string& workload, const std::string& before, const std::string& after,
                    bool layout_changed) {
   const Workload parsed = parse_workload(workload);
@@ -84,7 +96,7 @@ class Tuning {
   }
 
  private:
-  // Before the operators: those are tuned as they lie then.
+  // Comes before the operators, so that they are tuned in the chosen layouts.
   void tune_layouts() {
     const auto display = [&](double share, double elapsed_s) {
       layouts_share_ = share;
@@ -109,7 +121,7 @@ class Tuning {
       workers.stopped = listener_.stopped;
       return worker_machine(std::move(workers));
     });
-    // More threads than the model has are no decision.
+    // Policies must not use more threads than the model runs on.
     Device device = device_;
     device.cores = options_.threads;
     Job job(machine, device, job_, [&](const JobProgress& now) { show(now); });
@@ -121,7 +133,7 @@ class Tuning {
       chosen.push_back(is_to_be_tuned(policy.has_value(), identity_.repeat_tune));
     }
     job.choose(chosen, transfer_seeds_in_bank());
-    // In the result file at once, though the whole model may still take it back.
+    // Report proven policies at once, although some may not carry over to the whole model.
     std::map<int, OperatorOutcome> proven_so_far;
     for (auto proven = job.next_proven(); !proven.empty(); proven = job.next_proven()) {
       for (const Accepted& one : proven) {
@@ -141,7 +153,7 @@ class Tuning {
         now, now.workload < 0 ? "" : name_of(workloads_[static_cast<size_t>(now.workload)]));
   }
 
-  // The job's identity: a resumed job keeps it.
+  // Determines the identity and the options of the job. A resumed job keeps those of its start.
   void begin() {
     const std::string model = fmt::format("{:016x}", checksum(mapped(options_.model).bytes));
     const Json job = Json::parse(journal_.ask("job", [&] {
@@ -201,7 +213,7 @@ class Tuning {
     return Bank::for_writing(options_.banks.custom, identity_.target.soc_version);
   }
 
-  // Of each workload. Asked once, like everything that may be otherwise next time.
+  // For each workload: its policy in the custom bank. Read through the journal.
   std::vector<std::optional<std::string>> policies_in_bank() {
     const Json found = Json::parse(journal_.ask("bank", [&] {
       std::vector<std::string> texts;
@@ -221,7 +233,7 @@ class Tuning {
     return policies;
   }
 
-  // All that the bank has for this target, asked once, too.
+  // All policies that the custom bank has for this target. Read through the journal.
   std::vector<TransferSeed> transfer_seeds_in_bank() {
     const Json found = Json::parse(journal_.ask("known policies", [&] {
       Json list = Json::array();
@@ -291,7 +303,8 @@ class Tuning {
     std::ofstream(space_.finished()).close();
   }
 
-  // The operators were compared with the model as it was with its new layouts.
+  // Adds the gain of the layouts to the model's. The operators were compared with the model in its
+  // new layouts, so the two gains multiply.
   void add_layouts(const OperatorOutcome& layouts) {
     outcome_.baseline_ns = layouts.gain.before_ns;
     outcome_.model = outcome_.model ? in_a_row(layouts.gain, *outcome_.model) : layouts.gain;
@@ -312,7 +325,7 @@ class Tuning {
     listener_.written(file);
   }
 
-  const DeviceLock lock_{0};  // before anything is made: who is refused leaves nothing behind
+  const DeviceLock lock_{0};  // first member: a job that is refused the lock creates no files
   const TuneOptions& options_;
   const std::shared_ptr<const Backend>& backend_;
   const Device& device_;
@@ -323,9 +336,9 @@ class Tuning {
   JobOptions job_;
   bool layouts_wanted_ = false;
   ModelLayouts layouts_;
-  double layouts_share_ = 0;  // of the job's progress
+  double layouts_share_ = 0;  // displayed progress at the end of tune_layouts
   std::vector<OpenWorkload> workloads_;
-  std::vector<std::optional<std::string>> in_bank_;  // of each its policy
+  std::vector<std::optional<std::string>> in_bank_;  // for each workload: its policy in the bank
   TuningOutcome outcome_;
 };
 

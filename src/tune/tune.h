@@ -10,24 +10,23 @@
 
 namespace aoe {
 
-// Is told what a job comes to; what it does with that (a result file, a screen) is no matter of the
-// job.
+// Callbacks of a job, for result file and screen.
 struct TuneListener {
   // The job has a folder from which it can be resumed.
   std::function<void(const std::filesystem::path& folder)> begun = [](const auto&) {};
-  // At the beginning and after each operator.
+  // The outcome changed: at the start, when policies are proven, and at the end.
   std::function<void(const TuningOutcome&)> changed = [](const auto&) {};
-  // `name` is the operator's that the news is of; empty: of none.
+  // `name` is that of the operator with the largest screened speed-up; empty if there is none.
   std::function<void(const JobProgress&, const std::string& name)> progress = [](const auto&,
                                                                                  const auto&) {};
   // The tuned model was written.
   std::function<void(const std::filesystem::path& model)> written = [](const auto&) {};
-  // Whether the user wants it to end; an Interrupted is thrown then.
+  // Whether the user wants to stop the job, which then throws Interrupted.
   std::function<bool()> stopped = [] { return false; };
 };
 
-// Tunes the operators of a model for a device, which must be the one that it runs on. `options` are
-// resolved, and the job's preconditions hold. What the user has to mend is an Error.
+// Tunes a model for the device of the backend, which must be the host. `options` must be resolved
+// and the preconditions hold. Throws Error for problems that the user can fix.
 TuningOutcome tune(const TuneOptions& options, const std::shared_ptr<const Backend>& backend,
                    const TuneListener& listener);
 

@@ -13,15 +13,15 @@
 namespace aoe {
 namespace {
 
-constexpr size_t kMostTried = 8;
-constexpr size_t kMostTold = 3;
-// Runs of each: as few as a first look has, or more where passes are so short that more cost
-// nothing, because a run of some microseconds says little.
+constexpr size_t kMostTried = 8;  // decisions of a policy that are tried
+constexpr size_t kMostTold = 3;   // decisions of a policy that are reported
+// Number of runs: as many as in a screening, or as many as fit into kShortSeconds, because single
+// runs of some microseconds are noisy.
 constexpr size_t kFewestRuns = ScreenOptions{}.runs;
 constexpr size_t kMostRuns = 25;
 constexpr double kShortSeconds = 0.1;
 
-// Where there is one stage or one item only, it need not be named.
+// The name of a decision, without its stage or item if there is only one.
 std::string short_name(const Decision& decision, size_t stages, size_t items) {
   const std::string& name = decision.name;
   const bool only = decision.structural ? stages == 1 : items == 1;
@@ -29,7 +29,7 @@ std::string short_name(const Decision& decision, size_t stages, size_t items) {
   return only && place != std::string::npos ? name.substr(place + 2) : name;
 }
 
-// Of an option that is a number for which there is a word.
+// The chosen option; 0 is spelled out.
 std::string option_text(const Decision& decision) {
   const std::string& option = decision.options[decision.chosen];
   if (option != "0") return option;
@@ -46,7 +46,7 @@ bool is_same(const Decision& a, const Decision& b) {
   return a.options[a.chosen] == b.options[b.chosen];
 }
 
-// All that differs between two structures, in one.
+// All differences between two structures, as one decision.
 DecisionLoss structural(const std::vector<Decision>& decisions, const std::vector<Decision>& before,
                         size_t stages) {
   DecisionLoss all;
@@ -63,7 +63,8 @@ DecisionLoss structural(const std::vector<Decision>& decisions, const std::vecto
   return all;
 }
 
-// Those that matter most first, as far as the ranker knows.
+// At most kMostTried ablations, by the ranker's expected time, slowest first: reverting an
+// important decision costs most.
 std::vector<Ablation> most_promising(std::vector<Ablation> all, const SearchMemory& memory) {
   std::vector<Policy> policies;
   for (const Ablation& one : all) policies.push_back(one.policy);
@@ -78,7 +79,7 @@ std::vector<Ablation> most_promising(std::vector<Ablation> all, const SearchMemo
   return first;
 }
 
-// What the winner is without each of its decisions, as far as a job has time to look at it.
+// The ablations of each winner that there is time for.
 std::vector<Ablated> chosen(const std::vector<Winner>& winners, const Opened& opened,
                             const AblationCost& cost) {
   std::vector<std::vector<Ablation>> all;
@@ -105,7 +106,7 @@ std::vector<Ablated> chosen(const std::vector<Winner>& winners, const Opened& op
   return chosen;
 }
 
-// Drops what cannot be compiled, or computes something else.
+// Drops ablations that fail to compile or to match the reference.
 void check(std::vector<Ablated>& all, const std::function<Answer(const Request&)>& ask) {
   Request work;
   for (const Ablated& one : all) {
@@ -134,7 +135,7 @@ std::vector<Ablation> ablations(const Space& space, const Policy& policy, const 
   Policy beside = before;
   if (policy.structure != before.structure) {
     DecisionLoss all = structural(decisions, space.decisions(before), stages);
-    // A structure that the space does not have has no name, either.
+    // A structure outside of the space has no named decisions.
     if (!all.decision.empty()) found.push_back({std::move(all), before});
     beside = default_policy(space.schedule(policy.structure), policy.structure, space.device());
     beside.threads = before.threads;
@@ -143,7 +144,7 @@ std::vector<Ablation> ablations(const Space& space, const Policy& policy, const 
   for (size_t d = 0; d < decisions.size(); ++d) {
     const Decision* const other = find(theirs, decisions[d].name);
     if (decisions[d].structural || other == nullptr || is_same(decisions[d], *other)) continue;
-    // What the decisions before do not leave cannot be taken back without them.
+    // An option that earlier decisions exclude cannot be chosen alone.
     const auto& options = decisions[d].options;
     const auto option = std::find(options.begin(), options.end(), other->options[other->chosen]);
     if (option == options.end()) continue;
@@ -161,7 +162,7 @@ std::vector<size_t> affordable(const std::vector<size_t>& counts, const Ablation
   const size_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
   double taken_s = 0;
   for (size_t k = 0; k < most; ++k) {
-    // Each turn more is a pass more in each run; the first is the winner's.
+    // Each further turn is one more pass per run; the winner has a turn too.
     taken_s += static_cast<double>(kFewestRuns * (k == 0 ? 2 : 1)) * cost.pass_s;
     for (size_t i = 0; i < counts.size(); ++i) {
       if (counts[i] <= k) continue;
@@ -205,8 +206,8 @@ std::vector<std::vector<double>> AblationPasses::runs_ns(const PassesResult& mea
     const std::vector<CandidateId>& workloads = wanted_.passes[p].workloads;
     for (size_t w = 0; w < workloads.size(); ++w) {
       if (workloads[w] == CandidateId::baseline) continue;
-      // The first of a run: winners with few decisions to take back run more often than those, and
-      // the least of several would seem faster than it is.
+      // Only the first time in a run counts: shorter lists are padded with their winner, and the
+      // minimum of its several times would favour it.
       double& first = all[p / in_run][index_of(workloads[w])];
       const double ns = measured.passes[p].workload_ns[w];
       if (!std::isfinite(first) && std::isfinite(ns)) first = ns;

@@ -12,32 +12,32 @@
 
 namespace aoe {
 
-// Why policies are faster than what they replaced: each decision in which the two differ is taken
-// back alone, and what that costs is measured beside the policy itself.
+// Explains why policies are faster than their baselines: each decision in which the two differ is
+// reverted alone, and the resulting policy is timed in turns with the proven one.
 
-// A policy with one of its decisions taken back.
+// A policy with one of its decisions reverted.
 struct Ablation {
-  DecisionLoss of;  // its loss is not known yet
+  DecisionLoss of;  // without the loss, which is not known yet
   Policy policy;
 };
 
-// All that can be taken back alone, in the order of decisions. Another structure (which algorithm,
-// where stages are computed) counts as one decision, and what is decided about its items is
-// compared with that structure's default: the items of the policy before are others.
+// All decisions that can be reverted alone, in their order. A different structure (algorithm,
+// placement of stages) counts as one decision. The decisions about its items are compared with that
+// structure's default, because the items of `before` are others.
 std::vector<Ablation> ablations(const Space& space, const Policy& policy, const Policy& before);
 
-// What trying ablations costs, as far as is known before.
+// The allowed and the estimated cost of trying ablations.
 struct AblationCost {
-  double allowed_s = 0;    // for all of it
-  double candidate_s = 0;  // to compile one, and to check it
-  double pass_s = 0;       // over the model
+  double allowed_s = 0;    // for all ablations together
+  double candidate_s = 0;  // to compile and check one
+  double pass_s = 0;       // of one pass over the model
 };
 
-// Of each winner's `counts` ablations, how many there is time for: the first of each, then the
-// second of each.
+// For each winner with `counts` ablations: how many there is time for. The first of every winner
+// comes before the second of any.
 std::vector<size_t> affordable(const std::vector<size_t>& counts, const AblationCost& cost);
 
-// A policy that was proven better, and texts of what it is without each of its decisions.
+// A proven policy and its ablations, as texts.
 struct Ablated {
   struct Without {
     DecisionLoss of;
@@ -47,35 +47,37 @@ struct Ablated {
   std::vector<Without> without;
 };
 
-// Passes over the model in which all ablations take turns with their winners.
+// Composes the passes over the model in which all ablations take turns with their winners, and
+// evaluates their times.
 class AblationPasses {
  public:
   AblationPasses(std::vector<Ablated> all, const Opened& opened, Random& random);
 
   const PassesRequest& wanted() const { return wanted_; }
 
-  // For each winner its decisions that matter most, the largest loss first.
+  // For each winner: the decisions that matter most, largest loss first.
   std::vector<std::vector<DecisionLoss>> losses(const PassesResult& measured) const;
 
  private:
-  // For each run, what each candidate took at first; infinite if it was abandoned.
+  // For each run and candidate: the first time of the candidate in the run; infinite if it failed.
   std::vector<std::vector<double>> runs_ns(const PassesResult& measured) const;
 
   std::vector<Ablated> all_;
-  double least_loss_;  // that is told: what is below may as well be the machine's noise
+  double least_loss_;  // smaller losses are not reported: they may be noise
   size_t runs_ = 0;
-  PassesRequest wanted_;  // candidates: each winner, and behind it what it is without a decision
+  PassesRequest wanted_;  // candidates: each winner, followed by its ablations
 };
 
-// A winner as a job knows it.
+// A proven policy to be explained.
 struct Winner {
   Candidate candidate;
   Gain gain;                             // of one use
   const SearchMemory* memory = nullptr;  // of its workload
 };
 
-// Of each winner, the most important first. Asks for work twice at most, and not at all if there is
-// no time for any: only what bounds the workload is said then. A function of what it is answered.
+// Explains each winner; `winners` are sorted by importance. Makes at most two requests (compile,
+// then time), and none if there is no time: then explanations have only the roofline position. The
+// result is a function of the arguments and the answers.
 std::vector<Explanation> explained(const std::vector<Winner>& winners, const Opened& opened,
                                    const AblationCost& cost,
                                    const std::function<Answer(const Request&)>& ask,

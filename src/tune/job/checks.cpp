@@ -11,17 +11,19 @@ namespace aoe {
 namespace {
 
 constexpr size_t kFinalists = 3;
-// Before the last round: at first sight what gains less may as well be noise, and better ones may
-// be found.
+// Before the last round, a candidate races only if its screened time is below this share of the
+// time to beat: a smaller gain may be noise, and better candidates may follow.
 constexpr double kClearShare = 0.97;
-// Of all that is promised, what must be looked at before the last round once something is proven;
-// the workloads that promise most come first.
+// Before the last round, once something is proven, only the workloads that make up this share of
+// the expected gain race, largest first.
 constexpr double kMostOfPromises = 0.8;
-// A proof if all of them agree but one.
+// Blocks of a confirmation before the last round: enough for a proof if all but one agree.
 constexpr size_t kEarlyBlocks = 13;
-// Later blocks are of more workloads, and come after longer races.
+// Factor on the expected duration of later checks: they cover more workloads, and their races are
+// longer.
 constexpr double kLastIsLonger = 1.5;
-// Who leads a race by then is good enough to be confirmed.
+// Before the last round, races end after this share of their maximum number of rounds: the leader
+// by then is good enough to be confirmed.
 constexpr double kEarlyRace = 0.5;
 // A policy must beat the best proven one by this factor to be worth a confirmation.
 constexpr double kWorthwhile = 1.01;
@@ -82,7 +84,9 @@ void Checks::begin(double end_s, bool last) {
 void Checks::race() {
   const std::vector<Finalists> racing_now = racing(last_);
   std::vector<Candidate> entrants;
-  std::vector<size_t> to_beat;  // entrant, of each who races; none: the number of entrants
+  // For each racing workload: the entrant to beat, its challenger or proven policy. If it has
+  // neither, an index that is no entrant of this workload.
+  std::vector<size_t> to_beat;
   for (const Finalists& one : racing_now) {
     const TunedWorkload& tuned = tuned_[one.tuned];
     for (const SeenPolicy& seen : one.policies) {
@@ -140,7 +144,7 @@ void Checks::begin_confirming() {
 
 bool Checks::goes_on() const {
   if (blocks_ >= most_blocks_ || proofs_->over()) return false;
-  // A proof that would not come to its end is left to a later round.
+  // Before the last round, a proof that cannot be completed in time is left to a later round.
   const size_t missing = kFewestBlocks - std::min(kFewestBlocks, blocks_);
   const double needed_s = last_ ? 0 : block_s_ * static_cast<double>(missing);
   return job_.elapsed_s() + needed_s < end_s_;

@@ -7,35 +7,35 @@
 
 namespace aoe {
 
-// Tests what the search of a round has found: the best candidates of each workload race, and the
-// winners are confirmed in new processes. A policy races once. Later finalists race against the
-// workload's challenger, which is being confirmed, or else against its proven policy. The winner
-// becomes the challenger; it replaces the proven policy once it is confirmed against the baseline.
+// The checks of a round: the best candidates of each workload race, and the winners are confirmed
+// in new processes. A policy races once. Later finalists race against the workload's challenger,
+// which is being confirmed, or else against its proven policy. The winner becomes the challenger;
+// it replaces the proven policy once it is confirmed against the baseline.
 class Checks {
  public:
-  // `told` hears what share of a race or of a confirmation is done.
+  // Called with the completed share of a race or of a confirmation.
   using Told = std::function<void(JobProgress::Phase, double share)>;
 
   Checks(JobContext& job, std::vector<TunedWorkload>& tuned, Told told)
       : job_(job), tuned_(tuned), told_(std::move(told)) {}
 
-  // Races, and begins to confirm the winners, until the time that is given at the latest. The last
-  // checks are of all workloads, and to a decision of everything; earlier ones of those that
-  // promise most, and what is no clear gain is continued in the next.
+  // Runs the races and prepares the confirmation of the winners; both end at `end_s` at the latest.
+  // The last checks cover all workloads and decide every confirmation. Earlier ones cover the
+  // workloads with the largest expected gains and leave undecided confirmations to the next round.
   void begin(double end_s, bool last);
-  // Whether there is a further block of confirmations to run, and time for it.
+  // Whether another block of confirmations is needed and there is time for it.
   bool goes_on() const;
-  // One block, in a new process: what it proves.
+  // Measures one block in a new process. Returns the policies that it proves.
   std::vector<Accepted> confirm_block();
-  // What further ones will take at least, as far as is known.
+  // Expected duration of the checks of a later round, at least; 0 if no block was measured yet.
   double expected_s() const;
 
  private:
-  // Of one workload: what is to race.
+  // The candidates of one workload that race.
   struct Finalists {
-    size_t tuned = 0;                  // index
-    std::vector<SeenPolicy> policies;  // the best first
-    double promise = 0;                // of the model's time, that the best saves
+    size_t tuned = 0;                  // index into tuned_
+    std::vector<SeenPolicy> policies;  // fastest first
+    double promise = 0;                // share of the model's time that the best should save
   };
 
   static double share_to_beat(const TunedWorkload& tuned);
@@ -50,12 +50,12 @@ class Checks {
   Told told_;
 
   double end_s_ = 0;
-  bool last_ = false;  // of the checks
+  bool last_ = false;  // these are the last checks
   std::vector<size_t>
       confirming_;                // indexes of the workloads whose challengers are being confirmed
   std::optional<Proofs> proofs_;  // of their challengers
   size_t blocks_ = 0, most_blocks_ = 0;
-  double block_s_ = 0;  // of a confirmation, the latest; 0: there was none
+  double block_s_ = 0;  // duration of the latest block; 0: there was none
 };
 
 }  // namespace aoe

@@ -9,7 +9,7 @@
 namespace aoe {
 namespace {
 
-// More than a proof of a clear gain takes: here the interval itself is asked for.
+// Number of blocks. More than the proof of a clear gain needs, because the interval is the result.
 constexpr size_t kBlocks = 16;
 
 std::string default_policy_of(const std::string& text, const Device& device) {
@@ -51,7 +51,7 @@ std::vector<Claim> measured_claims(Machine& machine, const Opened& opened,
     told(proofs.share());
   }
   for (size_t i = 0; i < claim_of.size(); ++i) {
-    // Here it is the default policy that comes second.
+    // The candidates are the default policies, so the speed-up of the bank's is the reciprocal.
     const Interval& slowed = proofs.proof(i).speed_up;
     claims[claim_of[i]].now = {1 / slowed.median, 1 / slowed.high, 1 / slowed.low};
   }

@@ -11,14 +11,14 @@
 
 namespace aoe {
 
-// What a bank claims of one workload of a model, and what is measured of it now: how many times as
-// fast the bank's policy is as the default one, in its place in the model.
+// A gain that a bank claims for one workload of a model, and the same speed-up measured now: the
+// default policy's time divided by that of the bank's policy, in place in the model.
 struct Claim {
   int workload = 0;
   Gain claimed;
   Interval now;
-  double margin = 0;  // of a proof on this host, as for gains: a smaller loss counts as none
-  std::optional<Failure> failure;  // of the default policy: nothing was measured
+  double margin = 0;               // of a proof on this host; a smaller loss does not count
+  std::optional<Failure> failure;  // of the default policy; then nothing was measured
 
   bool is_covered() const {
     return !failure && claimed.speedup_low <= now.median && now.median <= claimed.speedup_high;
@@ -26,8 +26,9 @@ struct Claim {
   bool is_slower() const { return !failure && now.high * (1 + margin) < 1; }
 };
 
-// `machine` has opened the model as it runs with the bank, whose entries for its workloads are
-// `entries`. `told` hears which share of the work is done.
+// Measures the claims of a bank about a model. `machine` has opened the model with the bank's
+// policies; `entries` has what the bank found for each workload. `told` is called with the
+// completed share.
 std::vector<Claim> measured_claims(Machine& machine, const Opened& opened,
                                    const std::vector<Found>& entries, const Device& device,
                                    const std::function<void(double)>& told);

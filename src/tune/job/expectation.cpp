@@ -6,14 +6,14 @@
 namespace aoe {
 namespace {
 
-// Between the curves of genetic and of tree search in the gym (docs/tuning.md), where halves of the
-// gaps are closed after 8 and after 17 samples; and later a little slower, because a model's spaces
-// are larger than the recorded ones.
+// Scale of the curve, in samples. The curve lies between those of genetic and tree search in the
+// gym (docs/tuning.md), which close half of the gap after 8 and 17 samples. Later it is a little
+// slower, because the spaces of models are larger than the recorded ones.
 constexpr double kSlowness = 20;
-// The middle one of the gym's gaps.
+// Prior for the gap: the median of the gaps in the gym.
 constexpr double kUsualGap = 0.1;
-// How much of a gap must usually be closed within the samples looked at, for these to say as much
-// as what is usual does.
+// Weight of the prior. The weight of the observed movement is the share of the gap that a typical
+// search closes within the observed samples.
 constexpr double kWeightOfUsual = 0.1;
 
 }  // namespace
@@ -41,12 +41,12 @@ double Expectation::saving(size_t first, size_t last) const {
 
 Allotment allotted(std::span<const Expectation* const> workloads, size_t samples,
                    size_t most_of_one) {
-  // Thousands of samples are allotted in strides: what they save differs by little then.
+  // Thousands of samples are allotted in strides, because consecutive savings differ little then.
   constexpr size_t kSteps = 256;
   const size_t stride = std::max<size_t>(1, samples / kSteps);
   Allotment allotment{std::vector<size_t>(workloads.size()), 0};
-  // Each sample is expected to save less than the one before, so that the best next one is always
-  // among the best of all.
+  // Greedy allocation is optimal: each sample of a workload is expected to save less than the one
+  // before.
   std::vector<double> next;
   const auto saving_of_next = [&](size_t i) {
     const size_t has = allotment.samples[i];

@@ -15,15 +15,16 @@
 namespace aoe {
 namespace {
 
-// Of a model's time: what takes less cannot change it by as much as can be proven.
+// Workloads with a smaller share of the model's time are not tuned: they cannot change it by an
+// amount that can be proven.
 constexpr double kLeastShare = 0.002;
-// The first round is for the workloads that take most of the time: baseline policies have to be
-// checked before, and that of all of them takes as long as the round itself.
+// Number of workloads in the first round, those with the largest shares. The baseline of a workload
+// is checked before it is tuned, and checking all of them would take as long as the round itself.
 constexpr size_t kFirstWorkloads = 6;
-// Of the time until then, what may be spent on finding out why winners are faster.
+// Time for explaining the proven policies, as a share of the time used so far.
 constexpr double kExplainedShare = 0.05;
-// Of a job without a budget, as its progress tells it: what comes before the last round's checks,
-// and before the whole model.
+// Displayed progress of a job without a budget when the checks of the last round begin, and when
+// the comparison of the whole model begins.
 constexpr double kSearched = 0.5;
 constexpr double kChecked = 0.85;
 
@@ -121,8 +122,8 @@ void Job::begin() {
   if (timetable_.is_only_round()) begin_with(waiting_.size());
 }
 
-// Begins with the next of those that wait. A workload whose baseline policy does not pass has
-// nothing to compare candidates with.
+// Starts the next `count` waiting workloads. A workload whose baseline fails its check is not
+// tuned: there is nothing to compare candidates with.
 void Job::begin_with(size_t count) {
   count = std::min(count, waiting_.size());
   Request work;
@@ -164,7 +165,7 @@ void Job::end_checks() {
   if (!last_) begin_with(waiting_.size());
 }
 
-// Whether there are samples left, and they are likely to pay.
+// Whether there are candidates left and they are expected to gain enough.
 bool Job::search_goes_on() const {
   if (sampling_.is_exhausted()) return false;
   if (!has_budget() && sampling_.proposed() >= all_samples()) return false;
@@ -180,7 +181,7 @@ double Job::searched_by_count() const {
                   static_cast<double>(sampling_.proposed()) / static_cast<double>(all_samples()));
 }
 
-// Large gains first.
+// The proven policies by time saved in the model, largest first.
 std::vector<Accepted> Job::accepted() const {
   std::vector<Accepted> all;
   for (const TunedWorkload& one : tuned_) {
@@ -194,7 +195,7 @@ std::vector<Accepted> Job::accepted() const {
   return all;
 }
 
-// Why they are faster, as far as little time can tell.
+// Finds out by ablation why the policies are faster, within kExplainedShare of the time used.
 void Job::explain(std::vector<Accepted>& proven) {
   std::vector<Winner> winners;
   for (const Accepted& one : proven) {
@@ -207,7 +208,7 @@ void Job::explain(std::vector<Accepted>& proven) {
   const double now_s = job_.elapsed_s();
   AblationCost cost;
   cost.allowed_s = now_s < timetable_.checks_end_s(now_s, true) ? kExplainedShare * now_s : 0;
-  // About half of the time went into candidates.
+  // About half of the time so far was spent on candidates.
   cost.candidate_s = 0.5 * now_s / static_cast<double>(std::max<size_t>(sampling_.proposed(), 1));
   cost.pass_s = pass_ns(job_.opened()) / 1e9;
   const std::vector<Explanation> explanations = explained(
@@ -220,7 +221,7 @@ void Job::explain(std::vector<Accepted>& proven) {
   }
 }
 
-// Rounds repeat, but progress only ever grows.
+// Phases repeat in every round, but the displayed share never decreases.
 void Job::tell(JobProgress::Phase phase, double share) {
   told_share_ = std::max({told_share_, share, job_.elapsed_s() / options_.budget_s});
   JobProgress progress{phase, std::min(1.0, told_share_), job_.elapsed_s(), sampling_.timed()};

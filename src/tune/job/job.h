@@ -12,9 +12,9 @@
 
 namespace aoe {
 
-// Tunes the operators of a model: rounds of search, race and confirmation, then the whole model
-// (docs/tuning.md). Its caller opens it, chooses, asks for what is proven until nothing more is,
-// and ends it:
+// A Job tunes the operators of a model: rounds of search, race and confirmation, then the whole
+// model (docs/tuning.md). The caller opens it, chooses workloads, takes proven policies until there
+// are no more, and finishes it:
 //
 //   Job job(machine, device, options);
 //   job.choose(chosen(job.open().workloads), seeds);
@@ -23,11 +23,11 @@ namespace aoe {
 //   }
 //   store(job.finish());
 //
-// What it does is a function of these arguments and of what the machine answers, so a job that was
-// killed is resumed by the same calls on a machine that answers from its journal.
+// A job is a function of its arguments and of the machine's answers, so a job that was killed is
+// resumed by the same calls on a machine that answers from its journal.
 class Job {
  public:
-  // `display` is for a progress bar.
+  // `display` is called with the progress after each step.
   Job(
       Machine& machine, const Device& device, const JobOptions& options,
       std::function<void(const JobProgress&)> display = [](const JobProgress&) {});
@@ -36,14 +36,16 @@ class Job {
 
   const Opened& open();
 
-  // Which of the workloads are to be tuned, and policies of workloads of any shapes, to begin with.
+  // Selects the workloads to tune, one flag each, except those that take a negligible share of the
+  // model's time. `seeds` are policies of any workloads; those of the same operators become
+  // transfer seeds.
   void choose(const std::vector<bool>& chosen, const std::vector<TransferSeed>& seeds);
 
-  // Goes on until policies are proven, and returns those at once; nothing when the last round is
-  // over. A policy that is proven later replaces an earlier one of its workload.
+  // Continues until policies are proven and returns them; empty when the last round is over. A
+  // policy proven later replaces an earlier one of its workload.
   std::vector<Accepted> next_proven();
 
-  // Why they are faster, and what of them carries over to the whole model.
+  // Explains the proven policies, compares the whole model and drops those that do not carry over.
   JobResult finish();
 
  private:
@@ -63,8 +65,8 @@ class Job {
   JobContext job_;
   const Device& device_;
   const std::function<void(const JobProgress&)> display_;
-  const std::shared_ptr<Ranker> ranker_ = std::make_shared<Ranker>();  // of all workloads
-  // Those that take most of the model's time first: to be begun with, and begun.
+  const std::shared_ptr<Ranker> ranker_ = std::make_shared<Ranker>();  // shared by all workloads
+  // Workloads not started and started, each by share of the model's time, largest first.
   std::vector<TunedWorkload> waiting_, tuned_;
   Timetable timetable_;
   Sampling sampling_;
@@ -72,7 +74,7 @@ class Job {
   int rounds_ = 0;
   bool checking_ = false;  // the round is racing and confirming
   double checks_began_s_ = 0;
-  bool last_ = false;  // of the rounds
+  bool last_ = false;  // the current round is the last
   double told_share_ = 0;
   JobResult result_;
 };

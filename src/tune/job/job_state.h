@@ -16,19 +16,20 @@
 #include "tune/job/trials.h"
 #include "tune/setup/options.h"
 
-// What a job is given, what its parts share while it runs, and what it comes to.
+// The options of a job, the state that its parts share while it runs, and its result.
 
 namespace aoe {
 
 struct JobOptions {
   uint64_t seed = 1;
-  // Candidates that are timed, for each workload at the mean: those that promise most have more.
-  // With a budget they are no limit, but how often the searchers change their ways.
+  // Mean number of candidates per workload; promising workloads get more. Without a budget it
+  // limits the search. With one it is only the period in which searchers alternate between their
+  // strategies (SearchPlan::samples).
   size_t samples = 32;
-  // Of a first look at a candidate, by it and by the baseline together.
+  // Runs of a screening, of the candidate and the baseline together.
   size_t runs = kDefaultRuns;
-  // Of the model's time: where as many samples again are not expected to gain as much, none are
-  // taken.
+  // The search ends when doubling the number of samples is expected to save less than this share of
+  // the model's time.
   double least_gain = 0.002;
   TunedKinds kinds = {};
   double budget_s = std::numeric_limits<double>::infinity();
@@ -37,59 +38,59 @@ struct JobOptions {
 // A candidate that was proven better than the baseline.
 struct Accepted {
   Candidate candidate;
-  Gain gain;                            // of one use of a workload; of the whole model by a plan
-  std::optional<Explanation> why = {};  // once it was looked at
+  Gain gain;                            // policy: of one use of the workload; plan: of the model
+  std::optional<Explanation> why = {};  // set by Job::finish
 };
 
 struct JobResult {
-  std::vector<Accepted> accepted;  // and carried over to the whole model
-  std::vector<int> failed;         // workloads whose baseline policy did not pass
+  std::vector<Accepted> accepted;  // proven, and carried over to the whole model
+  std::vector<int> failed;         // workloads whose baseline policy failed its check
   double before_ns = 0;            // of the whole model, as it was opened; 0: not measured
-  size_t taken_back = 0;           // proven in their place, but not carried over
-  size_t tried = 0;                // candidates that were timed
-  // Of the whole model, if anything was accepted: proven, or seen but too small to be proven.
+  size_t taken_back = 0;           // policies proven in place that did not carry over
+  size_t tried = 0;                // candidates timed
+  // Gain of the whole model, if anything was accepted: proven, or measured but not proven.
   std::optional<Gain> gain, unproven_gain;
-  double expected_gain = 0;  // of the model's time, if the job had gone on for as long again
+  double expected_gain = 0;  // share of the model's time that as many samples again should save
   double elapsed_s = 0;
 };
 
-// What a job is at, for a screen.
+// The state of a job, for display.
 struct JobProgress {
   enum class Phase : uint8_t { layouts, searching, racing, confirming, whole_model };
   Phase phase = Phase::searching;
-  double share = 0;  // of the job that is done, roughly; never less than before
+  double share = 0;  // completed share of the job, roughly; never decreases
   double elapsed_s = 0;
   size_t candidates = 0;     // timed so far
-  size_t proven = 0;         // workloads with a better policy
-  int workload = -1;         // with the largest gain so far, which is not proven
-  double best_speed_up = 1;  // of it
+  size_t proven = 0;         // workloads with a proven policy
+  int workload = -1;         // the one with the largest screened speed-up so far
+  double best_speed_up = 1;  // its screened speed-up, which is not proven
 };
 
-// A policy, and what it seems to take, as a share of the baseline policy's time.
+// A policy and its measured time as a share of the baseline's.
 struct SeenPolicy {
   std::string policy;
   double share = 1;
 };
 
-// A workload that is tuned, and how far that has come.
+// A workload that is tuned, with the state of its search, race and confirmation.
 struct TunedWorkload {
   int workload = 0;
   std::shared_ptr<const Workload> parsed;
-  std::shared_ptr<SearchMemory> memory;  // shares are of the baseline policy's time
+  std::shared_ptr<SearchMemory> memory;  // shares are relative to the baseline's time
   std::unique_ptr<Searcher> searcher;
   Expectation expectation{0};
 
-  std::set<std::string> raced;  // policies that had their race
-  // Has won its race, and is to be confirmed: so far there is this evidence.
+  std::set<std::string> raced;  // policies that have raced; each races once
+  // The winner of a race, which is being confirmed, and the evidence so far.
   std::optional<SeenPolicy> challenger;
   ProofSamples evidence;
-  // The best that was confirmed.
+  // The best confirmed policy.
   std::optional<Accepted> proven;
 
   double best_share() const { return memory->seen()[0].share; }
 };
 
-// Whom a job asks, what was opened, and what time it is.
+// The machine of a job, the opened model, and the time used according to the latest answer.
 class JobContext {
  public:
   JobContext(Machine& machine, uint64_t seed, double budget_s)
@@ -125,7 +126,7 @@ class JobContext {
   size_t workloads() const { return opened_.workloads.size(); }
   double elapsed_s() const { return elapsed_s_; }
 
-  // What a proof has come to, with what is known of the host's noise.
+  // The gain of a group of candidates, with the noise floor of the host.
   Gain gain_of(const Proofs& proofs, size_t group) const {
     Gain gain = proofs.gain(group);
     gain.noise_floor = opened_.noise_floor;

@@ -9,10 +9,10 @@
 namespace aoe {
 namespace {
 
-// Proposals that are compiled while the ones before are timed: enough to keep several processes
-// busy, few enough for the searchers to learn from what came before.
+// Number of candidates that are compiled while the previous batch is timed: enough to keep several
+// processes busy, few enough that searchers learn from earlier results.
 constexpr size_t kBatch = 16;
-// Those of one workload are timed in separate passes.
+// Maximum number of candidates of one workload per batch: each needs separate passes.
 constexpr size_t kMostOfOne = 4;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -57,7 +57,7 @@ std::vector<Sampling::Sample> Sampling::propose() {
 }
 
 void Sampling::run(const std::function<bool()>& goes_on, const std::function<void()>& told) {
-  std::vector<Sample> ready;  // compiled and right
+  std::vector<Sample> ready;  // compiled and checked, to be timed
   for (;;) {
     const std::vector<Sample> next = goes_on() ? propose() : std::vector<Sample>{};
     if (next.empty() && ready.empty()) return;
@@ -96,7 +96,7 @@ std::vector<Sampling::Sample> Sampling::learn_times(const std::vector<Sample>& s
   std::vector<Sample> again;
   const std::vector<double> shares = screening.shares(measured);
   for (size_t i = 0; i < samples.size(); ++i) {
-    // Faster than the machine can be, or never timed because another one ended the process.
+    // The time is below what the machine can do, or another candidate ended the process.
     const bool unknown = std::isnan(shares[i]);
     if (unknown && !samples[i].again) {
       again.push_back(samples[i]);

@@ -7,31 +7,32 @@
 
 namespace aoe {
 
-// The search of a job: candidates of all workloads, where they promise most, are compiled, checked
-// and timed in batches, and the searchers told.
+// The search of a job. Takes candidates from the searchers, most from the workloads with the
+// largest expected saving, has them compiled, checked and screened in batches, and tells the
+// searchers their times.
 class Sampling {
  public:
-  // `runs` of a first look, as Screening takes them.
+  // `runs` as for Screening.
   Sampling(JobContext& job, std::vector<TunedWorkload>& tuned, size_t runs)
       : job_(job), tuned_(tuned), runs_(runs) {}
 
-  // As long as `goes_on` and there are candidates; whatever was compiled is timed when it returns.
-  // `told` hears of each batch.
+  // Takes samples while `goes_on()` holds and there are candidates. Every compiled candidate has
+  // been timed when it returns. `told` is called after each batch.
   void run(const std::function<bool()>& goes_on, const std::function<void()>& told);
 
   size_t proposed() const { return proposed_; }
   size_t timed() const { return timed_; }
-  // No searcher knows any more.
+  // Whether all searchers have run out of candidates.
   bool is_exhausted() const;
-  // Of the model's time, what as many samples again can be expected to save.
+  // Share of the model's time that as many samples again are expected to save.
   double expected_gain() const;
 
  private:
   struct Sample {
-    size_t tuned = 0;  // index
+    size_t tuned = 0;  // index into tuned_
     Policy policy;
     std::string text;
-    bool again = false;  // its time was below what is possible: timed once more
+    bool again = false;  // its first screening gave no valid time; there is no third
   };
 
   std::vector<const Expectation*> expectations() const;
@@ -39,7 +40,7 @@ class Sampling {
   std::vector<Candidate> to_candidates(const std::vector<Sample>& samples) const;
   void learn(const Sample& sample, double share);
   void learn_failure(const Sample& sample, const Failure& failure);
-  // Gives those that are to be timed again.
+  // Tells the searchers the times. Returns the samples that must be timed again.
   std::vector<Sample> learn_times(const std::vector<Sample>& samples, const Screening& screening,
                                   const PassesResult& measured);
 

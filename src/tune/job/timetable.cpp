@@ -5,21 +5,22 @@
 namespace aoe {
 namespace {
 
-// The first round's search ends then, opening the model included, but not before it has run for
-// kFirstSearchS.
+// The search of the first round ends kFirstRoundS after the start of the job, which includes
+// opening the model, but lasts for at least kFirstSearchS.
 constexpr double kFirstRoundS = 8;
 constexpr double kFirstSearchS = 2.5;
-constexpr double kLonger = 2;  // each further round
-constexpr double kSearchShare = 0.5;
-constexpr double kLeastSearchShare = 0.3;
-constexpr double kCheckedShare = 0.8;
-constexpr double kEarlyCheckShare = 0.2;
+constexpr double kLonger = 2;  // minimum factor between the search times of rounds
+// Shares of the budget.
+constexpr double kSearchShare = 0.5;       // search, at most
+constexpr double kLeastSearchShare = 0.3;  // search, at least, if checks take long
+constexpr double kCheckedShare = 0.8;      // end of all checks; the rest is for the whole model
+constexpr double kEarlyCheckShare = 0.2;   // checks before the last round
 
 }  // namespace
 
 double Timetable::search_s() const { return kSearchShare * budget_s_; }
 
-// A rest that is shorter than the round is no separate round.
+// If less search time than the round takes is left after it, the round takes that too.
 void Timetable::end_round_at(double searched_s) {
   const double length = searched_s - round_began_s_;
   round_ends_s_ = search_s() - searched_s < length ? search_s() : searched_s;
@@ -54,7 +55,7 @@ void Timetable::record_checks(double began_s, double ended_s, double next_s) {
   next_checks_s_ = next_s;
   const double share_of_checks = (kCheckedShare - kSearchShare) / kSearchShare;
   end_round_at(round_began_s_ + std::max(kLonger * round_s, took_s / share_of_checks));
-  // What would not come to its end waits for the last round.
+  // If the next checks do not fit into the time for early checks, the next round is the last one.
   if (kEarlyCheckShare * budget_s_ - checked_s_ < next_s) round_ends_s_ = search_s();
 }
 

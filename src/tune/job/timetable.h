@@ -5,28 +5,30 @@
 
 namespace aoe {
 
-// When the rounds of a job search, and how long they may check what was found. Times are seconds
-// since the job began.
+// The timetable of a job: when each round searches, and how long it may check what it found. Times
+// are seconds since the start of the job.
 //
-// The first round is short, so that a first gain is proven soon; each further one searches for
-// twice as long as the one before, and for longer than what was found before took to be checked.
-// Of a budget, half is for searching, less where checks take long, and a fifth for the whole model
-// at the end. Of what is between them for checks, a third is kept for those of the last round.
+// The first round is short, so that a first gain is proven soon. Each further round searches for at
+// least twice as long as the one before, and long enough that checks take at most three eighths of
+// the time. Search gets half of a budget, less if checks take long. A fifth is reserved for the
+// whole model at the end. The rest is for checks, a third of it reserved for those of the last
+// round.
 class Timetable {
  public:
   explicit Timetable(double budget_s) : budget_s_(budget_s) {}
 
-  // The search of the first round begins: when it ends depends on how long it took to come here.
+  // Begins the search of the first round; its end depends on how long opening the model took.
   void begin(double elapsed_s);
-  // Whether the round that searches now is to go on, and whether any round is.
+  // Whether the current round continues its search, and whether the job continues to search at all.
   bool round_goes_on(double elapsed_s) const;
   bool search_goes_on(double elapsed_s) const;
-  // Whether there is time for one round only, the first.
+  // Whether there is time only for the first round.
   bool is_only_round() const { return round_ends_s_ >= search_s(); }
 
-  // A round has searched: until when what it found may be checked. It was, and the next ones will
-  // take `next_s` at least.
+  // The time at which the checks of a round that ends its search now must end.
   double checks_end_s(double elapsed_s, bool last) const;
+  // Records the checks of a round and begins the next one. `next_s` is the expected duration of the
+  // next checks, at least.
   void record_checks(double began_s, double ended_s, double next_s);
 
  private:
@@ -35,10 +37,10 @@ class Timetable {
   void end_round_at(double searched_s);
 
   double budget_s_;
-  double round_began_s_ = 0;  // by the time that was searched
-  double round_ends_s_ = 0;
-  double checked_s_ = 0;
-  double next_checks_s_ = 0;  // at least
+  double round_began_s_ = 0;  // in search time: elapsed time without checks
+  double round_ends_s_ = 0;   // in search time
+  double checked_s_ = 0;      // duration of all checks so far
+  double next_checks_s_ = 0;  // expected duration of the next checks, at least
 };
 
 }  // namespace aoe

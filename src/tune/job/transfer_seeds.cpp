@@ -15,7 +15,8 @@ bool is_word(char c) {
          c == '@' || c == '_';
 }
 
-// A text with its numbers taken out. Names that have digits (%1, f32, h8) are no numbers.
+// A text with its numbers replaced by 0, and the numbers. Digits in names (%1, f32, h8) do not
+// count as numbers.
 struct Taken {
   std::string rest;
   std::vector<double> numbers;

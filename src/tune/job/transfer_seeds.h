@@ -5,7 +5,7 @@
 
 namespace aoe {
 
-// A workload and a policy of it, as texts.
+// A workload and a policy for it, as texts.
 struct TransferSeed {
   std::string workload;
   std::string policy;
@@ -13,11 +13,11 @@ struct TransferSeed {
   bool operator==(const TransferSeed&) const = default;
 };
 
-// A workload's text without its sizes: what workloads of one operator have in common.
+// The text of a workload with its numbers replaced by 0: equal for all shapes of an operator.
 std::string operator_text(const std::string& workload);
 
-// Those of the same operator with other shapes, the most similar ones first and not more than a
-// few.
+// The few policies in `known` of the same operator whose shapes are most similar, nearest first.
+// Excludes the workload itself.
 std::vector<TransferSeed> transfer_seeds(const std::string& workload,
                                          const std::vector<TransferSeed>& known);
 

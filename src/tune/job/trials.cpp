@@ -7,13 +7,21 @@
 #include "base/median.h"
 #include "measure/statistics/block.h"
 
+// The comparisons of a job, in the order in which a candidate passes through them:
+// interleave_passes and Screening (minimum of a few runs), Races (order within rounds), block_pairs
+// and Proofs (blocks of pairs for the sequential test).
+//
+// None of them measures. Each composes a PassesRequest (`wanted`, `next`) and evaluates the answer
+// (`shares`, `add`), so that its results depend only on the answers and the random generator and
+// are reproduced on replay. Candidate i of a request has the number id_of(i).
+
 namespace aoe {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Of a workload.
+// Index of a workload.
 size_t index(int number) { return static_cast<size_t>(number); }
 
 bool is_failed(const PassesResult& measured, size_t candidate) {
@@ -146,7 +154,7 @@ void Races::add_round(One& one, const std::vector<Assignment>& asked,
     for (size_t i = 0; i < passes.size() && ns[p] == 0; ++i) {
       if (asked[i].workloads[index(one.workload)] != id_of_participant(one, p)) continue;
       ns[p] = passes[i].workload_ns[index(one.workload)];
-      // Abandoned: last in every round.
+      // An abandoned candidate comes last in every round.
       if (std::isnan(ns[p])) ns[p] = std::numeric_limits<double>::max();
     }
   }
@@ -169,7 +177,7 @@ void Races::add(const PassesResult& measured) {
   for (One& one : races_) {
     if (one.race.over) continue;
     if (!one.rounds_ns.empty()) one.race = race_of(one.rounds_ns);
-    // A process that is lost again and again must not keep everybody waiting.
+    // `rounds_` counts requested rounds: if workers are lost again and again, the race ends too.
     if (rounds_ >= 2 * RaceOptions{}.most_rounds) one.race.over = true;
   }
 }
@@ -250,8 +258,8 @@ PassesRequest Proofs::next() {
     }
     wanted.passes.push_back(std::move(assignment));
   };
-  // Not counted: what runs for the first time. In random order, because where memory lies depends
-  // on which plan is loaded first.
+  // Two uncounted passes for warm-up, in random order, because the placement of memory depends on
+  // which plan is loaded first.
   const bool candidates_first = (random_() & 1) != 0;
   pass(std::vector<bool>(groups_.size(), candidates_first));
   pass(std::vector<bool>(groups_.size(), !candidates_first));
@@ -306,7 +314,8 @@ void Proofs::add(const PassesResult& measured) {
 Gain Proofs::gain(size_t group) const {
   const auto& [_, evidence, proof] = groups_[group];
   const double middle_ns = median(evidence.before_ns);
-  // Not the middle of the times after: those of pairs, block by block, are what was proven.
+  // after_ns comes from the median speed-up and not from the candidate's times: the proof is about
+  // ratios within pairs.
   return {.before_ns = middle_ns,
           .after_ns = middle_ns / proof.speed_up.median,
           .speedup_low = proof.speed_up.low,

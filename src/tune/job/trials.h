@@ -13,34 +13,34 @@
 
 namespace aoe {
 
-// What passes over a model are to be timed, and what their times say. In one pass every workload
-// runs by one candidate, so that all of them are compared at once; each has a separate random
-// order, so that what one does to another's caches falls on both sides alike.
+// Composes the timed passes over a model and evaluates their times. In a pass every workload runs
+// by one of its candidates, so that one pass is a sample for all workloads. Each workload has a
+// separate random order, so that its effects on the caches of others fall on both sides alike.
 
-// What the workloads of one pass take together, as they were opened.
+// Time of all workloads in one pass of the baseline.
 double pass_ns(const Opened& opened);
 
-// Of passes in a block: so many that it takes as long as one of a workload alone would, but enough
-// for a middle one.
+// Number of pairs of passes per block: fills the time of a block (BlockOptions::block_ns), but at
+// least enough for a median and at most 64.
 size_t block_pairs(const Opened& opened);
 
-// Passes in which each workload runs by all that are listed for it, in random order, so many times
-// over. Whose list is shorter runs by its first one in what is left.
+// Composes `runs` runs of passes; in each run, each workload runs by all candidates of its list in
+// random order. Shorter lists are padded with their first candidate.
 std::vector<Assignment> interleave_passes(std::vector<std::vector<CandidateId>> turns, size_t runs,
                                           Random& random);
 
-// A first look at candidates, each beside the baseline policy.
+// Screens candidates: few runs each, interleaved with the baseline.
 class Screening {
  public:
-  // `runs` of each comparison: half of them by the candidate, half by the baseline, at least one
-  // each.
+  // `runs` is the number of runs of a comparison: half of them by the candidate and half by the
+  // baseline, rounded up.
   Screening(std::vector<Candidate> candidates, const Opened& opened, size_t runs, Random& random);
 
   const PassesRequest& wanted() const { return wanted_; }
 
-  // Of each candidate's shortest time, the part of the baseline policy's. Infinite for one that
-  // failed or was hopeless; NaN for one to be timed again, because its time was below what the
-  // machine can do or another ended the process.
+  // For each candidate: its minimum time divided by the baseline's minimum. Infinite if it failed
+  // or was hopeless. NaN if it must be timed again, because its time was below what the machine can
+  // do or another candidate ended the process.
   std::vector<double> shares(const PassesResult& measured) const;
 
  private:
@@ -49,25 +49,26 @@ class Screening {
   PassesRequest wanted_;
 };
 
-// Races of all workloads at once.
+// Races of several workloads, run in the same passes.
 class Races {
  public:
   Races(size_t workloads, std::vector<Candidate> entrants, Random& random);
 
   bool over() const;
-  double share() const;  // that is done
-  PassesRequest next();  // some rounds
+  double share() const;  // completed share
+  PassesRequest next();  // the passes of some rounds
   void add(const PassesResult& measured);
-  // Which entrant was faster than all others of its workload and than the baseline policy.
+  // The fastest remaining entrant of a workload, if its median speed-up over the baseline exceeds
+  // 1.
   std::optional<size_t> winner(int workload) const;
-  // How many times as fast as the baseline policy an entrant was; 0: it failed or never ran.
+  // Median speed-up of an entrant over the baseline; 0 if it failed or never ran.
   double speed_up(size_t entrant) const;
 
  private:
   struct One {
     int workload = 0;
-    std::vector<size_t> entrants;                // participant 0 is the baseline policy
-    std::vector<std::vector<double>> rounds_ns;  // as race_of wants them
+    std::vector<size_t> entrants;                // participants from 1 on; 0 is the baseline
+    std::vector<std::vector<double>> rounds_ns;  // input of race_of
     Race race;
   };
 
@@ -80,39 +81,40 @@ class Races {
   std::vector<Candidate> entrants_;
   Random& random_;
   std::vector<One> races_;
-  std::vector<bool> failed_;                    // of the entrants
-  std::vector<std::vector<Assignment>> asked_;  // for each round its passes
+  std::vector<bool> failed_;                    // for each entrant
+  std::vector<std::vector<Assignment>> asked_;  // for each round of the latest request: its passes
   size_t rounds_ = 0;
 };
 
-// What the blocks of a proof have shown so far.
+// The evidence of a proof so far.
 struct ProofSamples {
-  std::vector<double> speed_ups;  // of the blocks
-  std::vector<double> before_ns;  // of all pairs
+  std::vector<double> speed_ups;  // for each block
+  std::vector<double> before_ns;  // the baseline's time, for each pair of all blocks
 };
 
-// Proofs of candidates against the baseline, on pairs of passes, block by block, each from a
-// process that has run nothing yet.
+// Proofs of candidates against the baseline, all in the same pairs of passes. Each block comes from
+// a fresh process.
 class Proofs {
  public:
-  // What changes together, and is compared as one: candidates by index. `whole`: by the time of
-  // whole passes, as plans must be; otherwise of the candidates' workloads.
+  // Each group lists candidates, by index, that are compared with the baseline together. `whole`
+  // compares the times of whole passes, as plans require; otherwise the times of the candidates'
+  // workloads.
   Proofs(size_t workloads, std::vector<Candidate> candidates,
          std::vector<std::vector<size_t>> groups, bool whole, size_t pairs,
          const ProofOptions& options, Random& random);
 
-  // Goes on with a proof that was left before it was decided.
+  // Continues an undecided proof with its earlier evidence.
   void resume(size_t group, ProofSamples evidence);
 
   bool over() const;
-  double share() const;  // that is done
-  PassesRequest next();  // one block
+  double share() const;  // completed share
+  PassesRequest next();  // the passes of one block
   void add(const PassesResult& measured);
 
   const Proof& proof(size_t group) const { return groups_[group].proof; }
   const ProofSamples& evidence(size_t group) const { return groups_[group].evidence; }
-  // The time before is the one in the middle of all pairs, the time after what the proven ratio
-  // makes of it; of the noise nothing is known here.
+  // before_ns is the median of the baseline's time over all pairs, after_ns the same divided by the
+  // median speed-up. The noise floor is not set.
   Gain gain(size_t group) const;
 
  private:
@@ -131,9 +133,9 @@ class Proofs {
   size_t pairs_;
   ProofOptions options_;
   Random& random_;
-  std::vector<std::vector<bool>> candidate_first_;  // of the block asked for: by pair and group
+  std::vector<std::vector<bool>> candidate_first_;  // in the latest request: by pair and group
   size_t blocks_ = 0;
-  size_t losses_ = 0;  // blocks that came to nothing
+  size_t losses_ = 0;  // blocks without times, because the worker was lost
 };
 
 }  // namespace aoe

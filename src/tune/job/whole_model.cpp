@@ -20,7 +20,7 @@ class WholeModel {
       const WholeStep step = next_whole(accepted_.size(), trials_);
       if (step.done || out_of_time()) {
         if (!gains_.empty()) result.before_ns = gains_.back().before_ns;
-        // What was not tried by then is taken back.
+        // If time runs out, policies in no subset tried so far are dropped.
         keep(step.done ? step.policies
                        : next_whole(accepted_.size(), trials_, trials_.size()).policies,
              result);
@@ -68,7 +68,7 @@ class WholeModel {
   JobContext& job_;
   std::vector<Accepted> accepted_;
   std::vector<WholeTrial> trials_;
-  std::vector<Gain> gains_;  // of each
+  std::vector<Gain> gains_;  // of each trial
 };
 
 }  // namespace

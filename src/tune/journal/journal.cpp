@@ -37,7 +37,7 @@ constexpr std::string_view name_of(Kind kind) {
   return kind == Kind::measurement ? "measurement" : "decision";
 }
 
-// Each goes on from the one before it, so that an entry that is missing or elsewhere shows.
+// Checksums form a chain from entry to entry, so that a missing or moved entry is detected.
 int64_t checksum_of(int64_t before, int64_t number, std::string_view kind, std::string_view request,
                     std::string_view answer) {
   const std::array<uint64_t, 3> numbers = {static_cast<uint64_t>(before),
@@ -47,7 +47,8 @@ int64_t checksum_of(int64_t before, int64_t number, std::string_view kind, std::
   return static_cast<int64_t>(hash);
 }
 
-// The entry at a row of kSelect that must follow the given one; moves `checksum` on to it.
+// The entry at a row of kSelect, which must follow entry `before`. `checksum` is that of the
+// previous entry on call and that of this one on return.
 JournalEntry entry_at(const Statement& row, const fs::path& file, int64_t before,
                       int64_t& checksum) {
   JournalEntry entry{.number = row.integer(0), .request = row.text(2), .answer = row.text(3)};
@@ -62,7 +63,8 @@ JournalEntry entry_at(const Statement& row, const fs::path& file, int64_t before
   return entry;
 }
 
-// False for a file without anything: one whose writer was killed before it had begun.
+// False for an empty database, whose writer was killed before it wrote the schema. Fails for any
+// other file that is not a journal.
 bool is_journal(const Database& database) {
   const auto file = [&] { return database.file().string(); };
   const int64_t application = database.integer("PRAGMA application_id");
@@ -78,13 +80,13 @@ bool is_journal(const Database& database) {
   return true;
 }
 
-// A file may come from anywhere.
+// Hardens SQLite against manipulated files: a journal may come from anywhere.
 void distrust(Database& database) {
   database.run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
 }
 
-// Processes on several machines do not see each other's shared memory, which the write-ahead log
-// needs.
+// Whether the file is on a network file system, where processes on different machines do not see
+// each other's shared memory, which the write-ahead log needs.
 bool is_on_network(const fs::path& file) {
   struct statfs info = {};
   const fs::path folder = fs::absolute(file).parent_path();
@@ -95,7 +97,7 @@ bool is_on_network(const fs::path& file) {
       0x517b,      // SMB
       0xff534d42,  // CIFS
       0xfe534d42,  // SMB 2
-      0x65735546,  // FUSE, behind which may be anything
+      0x65735546,  // FUSE, which may be anything
       0x01021997,  // 9P
       0x0bd00bd0,  // Lustre
       0x00c36400,  // Ceph
@@ -114,13 +116,13 @@ fs::path checked(const fs::path& file, Journal::Start start) {
   return file;
 }
 
-// A writer that was killed in the middle of an entry leaves a file that must be set right before it
-// can be read, whoever is first to do so.
+// Readers open the file for writing if they may: after a writer was killed in the middle of an
+// entry, the first process to open the file must recover it.
 Database::Access access_of_reader(const fs::path& file) {
   return access(file.c_str(), W_OK) == 0 ? Database::Access::write : Database::Access::read;
 }
 
-// A text, from shortly before the place where it differs from another.
+// The part of a text around the position where it differs from another.
 std::string excerpt(std::string_view text, size_t difference) {
   constexpr size_t kBefore = 40;
   constexpr size_t kLongest = 200;
@@ -149,9 +151,9 @@ Journal::Journal(const fs::path& file, Start start)
                 start == Start::fresh ? Database::Access::create : Database::Access::write) {
   distrust(database_);
   if (!is_journal(database_)) {
-    // An entry takes 0.03 ms in a log that nobody waits for, 4 ms if it is waited for until it is
-    // on the disk, 14 ms with a rollback journal; a measurement takes some ten. What goes with the
-    // machine's power, always the last entries, is measured again.
+    // An entry takes 0.03 ms with a write-ahead log that is not synced, 4 ms with a synced one, 14
+    // ms with a rollback journal; a measurement takes some ten. A power failure loses only the last
+    // entries, which are measured again.
     if (!is_on_network(file)) database_.run("PRAGMA journal_mode = WAL");
     Transaction transaction(database_);
     database_.run(kSchema);

@@ -11,11 +11,12 @@
 namespace aoe {
 namespace {
 
-// Of a job's budget: until when tasks are measured, and until when a plan may be proven. The rest
-// is for the operators.
+// Shares of the job's budget at which measuring tasks and proving a plan end. The rest is for the
+// operators.
 constexpr double kMeasuredShare = 0.15;
 constexpr double kProvenShare = 0.3;
-// Of the estimate of all tasks: what takes less decides nothing, and keeps its estimate.
+// Tasks with a smaller share of the estimated time of all tasks are not measured: they decide
+// nothing, and keep their estimate.
 constexpr double kLeastShare = 0.001;
 
 class LayoutJob {
@@ -61,7 +62,8 @@ class LayoutJob {
 
   void tell(double share) const { options_.display(share, job_.elapsed_s()); }
 
-  // By times as they are stored, so that whoever finds them there plans the same.
+  // Plans with task times in their stored form, so that loading them from the bank gives the same
+  // plan.
   Plan plan_by(const std::string& times) {
     Graph graph = graph_;
     return plan_of(graph, device_, [&](const std::string& name) {
@@ -70,7 +72,7 @@ class LayoutJob {
     });
   }
 
-  // Two plans of a graph differ where their steps do.
+  // The workloads of all steps, in order: two plans of a graph are equal if these are.
   static std::vector<std::string> workloads_of(const Plan& plan) {
     std::vector<std::string> texts;
     for (const PlanStep& step : plan.steps) {
@@ -79,7 +81,8 @@ class LayoutJob {
     return texts;
   }
 
-  // All ways of a task or none, so that measured times are not compared with estimates.
+  // Times of tasks, the most expensive first. A task counts only if all its layouts were measured,
+  // so that measured times are not compared with estimates.
   std::vector<std::pair<Workload, double>> measure(const std::vector<AskedTask>& asked) {
     double all_s = 0;
     for (const AskedTask& task : asked) all_s += task.estimated_s;
@@ -102,7 +105,7 @@ class LayoutJob {
     return measured;
   }
 
-  // By the time of whole passes, as long as a proof is within reach.
+  // Compares whole passes of both plans, while there is time to complete a proof.
   bool proves(const Candidate& plan) {
     Proofs proofs(job_.workloads(), {plan}, {{0}}, true, block_pairs(job_.opened()),
                   {.margin = job_.opened().margin}, job_.random);
@@ -133,7 +136,7 @@ class LayoutJob {
   const Graph& graph_;
   const Device& device_;
   const LayoutOptions& options_;
-  std::string graph_name_;  // as graph_text has it
+  std::string graph_name_;  // by graph_text
   LayoutResult result_;
 };
 

@@ -8,8 +8,8 @@
 
 namespace aoe {
 
-// A machine whose answers are kept in a journal, and come from there as long as it has any. The
-// machine itself is made when the journal knows no more.
+// A JournaledMachine records the answers of a machine in a journal, and replays them while the
+// journal has entries. The machine itself is made by `make` at the first request after that.
 class JournaledMachine : public Machine {
  public:
   JournaledMachine(Journal& journal, std::function<std::unique_ptr<Machine>()> make)
@@ -22,15 +22,15 @@ class JournaledMachine : public Machine {
   }
 
  private:
-  // Fails if what it opens is not what the journal is about.
+  // Makes the machine on first use. Fails if its model or policies differ from the journal's.
   Machine& machine();
 
   Journal& journal_;
   std::function<std::unique_ptr<Machine>()> make_;
   std::unique_ptr<Machine> machine_;
   Opened opened_;
-  double before_s_ = 0;  // that the job had taken when the machine was made
-  double latest_s_ = 0;
+  double before_s_ = 0;  // time that the job had used when the machine was made
+  double latest_s_ = 0;  // time used according to the latest answer
 };
 
 }  // namespace aoe

@@ -11,54 +11,54 @@ namespace aoe {
 
 // Passes over the model to be timed.
 struct PassesRequest {
-  bool fresh = false;  // on a process that has run nothing yet
+  bool fresh = false;  // in a new process that has run nothing yet
   std::vector<Candidate> candidates = {};
-  // By what each pass runs: the baseline, or candidates by their ids here.
+  // For each pass: the baseline or a candidate of this request (id_of) for each workload.
   std::vector<Assignment> passes = {};
-  // Beyond which a candidate of each workload is abandoned; empty: none is.
+  // For each workload: the time beyond which a candidate is abandoned. Empty: no limits.
   std::vector<double> limits_ns = {};
 };
 
-// In a request candidates are numbered in the order in which it lists them, behind the baseline.
+// Candidates of a request are numbered from 1 in the order in which it lists them; 0 is the
+// baseline.
 inline CandidateId id_of(size_t index) { return static_cast<CandidateId>(index + 1); }
 inline size_t index_of(CandidateId id) { return static_cast<size_t>(id) - 1; }
 
-// What is to be done at once: compiling goes on while passes are timed, if there are cores for
-// both.
+// Work for a machine. It compiles while it times passes, if there are cores for both.
 struct Request {
-  std::vector<Candidate> compile = {};
+  std::vector<Candidate> compile = {};  // to be compiled and checked
   PassesRequest measure = {};
-  // Texts of workloads that need not be the model's, to be timed outside of it by the policies that
-  // loading would give them.
+  // Texts of workloads, which need not belong to the model, to be timed outside of it with the
+  // policies that loading would give them.
   std::vector<std::string> alone = {};
 };
 
 struct Answer {
-  std::vector<std::optional<Failure>> compiled;  // of each, what is wrong with it
-  // Candidates numbered as in the passes wanted. No passes at all if the process was lost.
+  std::vector<std::optional<Failure>> compiled;  // for each candidate: its failure, if it failed
+  // Candidates are numbered as in the request. No passes if the worker was lost.
   PassesResult measured;
-  // Of each, the shortest call of each round; none of one that cannot be timed.
+  // For each workload: the minimum time of a call in each round; empty if it cannot be timed.
   std::vector<std::vector<double>> alone_ns;
-  double elapsed_s = 0;  // since the machine was first asked
+  double elapsed_s = 0;  // since the machine was made; of a resumed job, with its earlier runs
 };
 
-// A model's workloads, and what a job has to know of the machine before it begins.
+// The workloads of a model, and the properties of the machine that a job needs.
 struct Opened {
   std::vector<OpenWorkload> workloads;
-  std::vector<double> least_ns;  // that the uses of each can take together
+  std::vector<double> least_ns;  // for each workload: lower bound on the time of all its uses
   Rates rates;                   // of the threads that the model runs on
   double margin = 0.01;          // of a proof on this host
-  double noise_floor = 1;        // A/A: of a program against itself
+  double noise_floor = 1;        // A/A noise floor of this host
   double elapsed_s = 0;
 };
 
-// What a job asks of the world. Behind it are worker processes, or a journal of what they said.
+// A Machine answers the requests of a job: by worker processes, or by replaying a journal.
 class Machine {
  public:
   virtual ~Machine() = default;
   virtual Opened open() = 0;
   virtual Answer ask(const Request& request) = 0;
-  // Is told what was decided.
+  // Takes note of a decision; a journal records or verifies it.
   virtual void record_decision(const std::string& question, const std::string& decision) = 0;
 };
 

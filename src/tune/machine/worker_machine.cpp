@@ -19,11 +19,11 @@
 namespace aoe {
 namespace {
 
-// Of tasks that are timed alone. A round is the shortest of several calls; there are several rounds
-// for what changes slowly.
+// Rounds for tasks that are timed alone. The minimum of the calls of a round removes short
+// disturbances, the median over rounds slow ones.
 constexpr int kRounds = 5;
 
-// Processors for so many threads that are measured, if some are left beside them; else none.
+// Processors for measuring, one per thread, if others remain for compiling; otherwise empty.
 std::vector<int> measuring_cpus(int threads) {
   std::vector<int> cpus = spread_over_cores(allowed_cpus());
   const auto wanted = static_cast<size_t>(threads);
@@ -142,7 +142,7 @@ class WorkerMachine : public Machine {
   PassesResult measured(const PassesRequest& wanted) {
     if (wanted.passes.empty()) return {};
     if (wanted.fresh) measurer().replace();
-    std::vector<CandidateId> ids;  // in the worker, of the candidates here
+    std::vector<CandidateId> ids;  // for each candidate of the request: its number in the worker
     for (const Candidate& candidate : wanted.candidates) {
       const auto [known, added] = adopted_.try_emplace(candidate);
       if (added) known->second = measurer().adopt(candidate);
@@ -170,14 +170,14 @@ class WorkerMachine : public Machine {
     try {
       return measurer().rounds_alone(workloads, kRounds);
     } catch (const Error&) {
-      return std::vector<std::vector<double>>(workloads.size());  // too large for memory, say
+      return std::vector<std::vector<double>>(workloads.size());  // for example out of memory
     }
   }
 
   WorkerMachineOptions options_;
   double began_ns_;
-  bool apart_ = false;  // compiling and measuring have separate cores
-  size_t compile_room_ = 1;
+  bool apart_ = false;       // compiling and measuring have separate cores
+  size_t compile_room_ = 1;  // cores for compiling
   std::vector<int> compile_cpus_, measure_cpus_;
   std::unique_ptr<Worker> measurer_;
   std::vector<std::unique_ptr<Worker>> compilers_;

@@ -10,22 +10,22 @@ namespace aoe {
 
 struct WorkerMachineOptions {
   WorkerTarget target;
-  Device device;         // that the job is for
-  int compile_jobs = 1;  // at once
-  // Candidates whose inner loops spill more than those of the baseline.
+  Device device;         // that the job tunes for
+  int compile_jobs = 1;  // maximum number of compiling workers
+  // Reject candidates whose inner loops spill more than those of the baseline.
   bool refuse_spills = true;
-  // Only whole passes and tasks will be compared: opening measures no rates, and leaves it to the
-  // machine of the operators to tell of the host.
+  // Only whole passes and tasks are timed: opening measures no rates and prints no notes about the
+  // host, which the machine for the operators will do.
   bool only_layouts = false;
-  // Asked between requests; an Interrupted is thrown once it says so.
+  // Checked between candidates and requests; once it returns true, `ask` throws Interrupted.
   std::function<bool()> stopped = [] { return false; };
 };
 
-// The user wants the job to end.
+// Thrown when the user stops the job.
 class Interrupted : public std::exception {};
 
-// Worker processes: one that measures, on separate cores if there are enough, and some that
-// compile. Where the model uses all cores, they take turns.
+// A machine of worker processes: one measures and several compile, on separate cores if there are
+// enough. If the model uses all cores, they take turns.
 std::unique_ptr<Machine> worker_machine(WorkerMachineOptions options);
 
 }  // namespace aoe

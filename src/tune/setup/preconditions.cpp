@@ -15,16 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A worker has the weights as the model has them and as its kernels lay them out, and what flows
-// between kernels is rarely more than the weights.
+// Memory of a worker in sizes of the model: the weights of the model, the prepacked weights of its
+// kernels, and the arena, which is rarely larger than the weights.
 constexpr int64_t kCopiesInMemory = 3;
-// The tuner itself, its journal's pages and the compiler in each worker.
+// Memory for the tuner itself, the pages of its journal and the compiler in each worker.
 constexpr int64_t kMemoryBeside = int64_t{256} << 20;
-// The tuned model is as large as the model. The journal of a long job has some ten thousand
-// measurements of about a kilobyte; kernels that are kept take as much as their cache may.
+// Disk space in addition to the tuned model, which is as large as the model: the journal of a long
+// job has some ten thousand measurements of about a kilobyte, and the object cache grows to its
+// limit.
 constexpr int64_t kDiskBeside = int64_t{512} << 20;
 constexpr int kMostCompileJobs = 8;
-// The vendor's, for what its tools start beside the training process.
+// The vendor's figure for the processes that its tools start besides the training process.
 constexpr int kCoresBeside = 50;
 
 std::string gb(int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
@@ -51,7 +52,8 @@ Surroundings::Folder folder_at(std::string what, const fs::path& path) {
   return folder;
 }
 
-// A folder that is named for banks must be there; others are made, in the nearest that is.
+// The folder to check for the bank. TUNE_BANK_PATH must exist; other folders are created, so the
+// nearest existing parent counts.
 fs::path place_of_bank(const TuneOptions& options) {
   const auto& [custom, builtin, variable, root] = options.banks;
   if (variable == "TUNE_BANK_PATH") return root;
@@ -93,7 +95,7 @@ TuneOptions resolved(TuneOptions options, const Surroundings& found) {
   if (options.compile_jobs == 0) {
     options.compile_jobs = std::min(found.usable_cores, kMostCompileJobs);
   }
-  // Each measures on separate cores.
+  // Each measure job needs separate cores.
   options.measure_jobs =
       std::clamp(options.measure_jobs, 1, std::max(found.usable_cores / options.threads, 1));
   return options;

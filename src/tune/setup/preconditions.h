@@ -10,14 +10,14 @@
 
 namespace aoe {
 
-// What is found of the machine and of the places that a job uses, before it begins.
+// The machine and the folders that a job uses, as found before it begins.
 struct Surroundings {
-  // A folder that the job writes to, as far as it is there.
+  // A folder that the job writes to.
   struct Folder {
     std::string what;  // "the work space (WORK_PATH)"
     std::filesystem::path path;
     bool exists = false;
-    bool writable = false;  // by this user, with what is in it
+    bool writable = false;  // readable, writable and searchable for this user
     int64_t free_bytes = 0;
   };
 
@@ -31,18 +31,18 @@ struct Surroundings {
 
 Surroundings surroundings_of(const TuneOptions& options, const Device& device);
 
-// Something that a job asks for and that is not so: an obstacle ends it, advice does not.
+// A precondition of a job that does not hold. An obstacle ends the job, advice does not.
 struct Finding {
   bool obstacle = false;
-  std::string text;  // what was found, and what is asked
+  std::string text;  // what was found, and what is required
 
   bool operator==(const Finding&) const = default;
 };
 
-// All of them, obstacles first.
+// All preconditions that do not hold, obstacles first.
 std::vector<Finding> findings(const TuneOptions& options, const Surroundings& found);
 
-// The options with what the machine decides: threads, and how many jobs there are at once.
+// The options with the values that depend on the machine: threads, compile jobs, measure jobs.
 TuneOptions resolved(TuneOptions options, const Surroundings& found);
 
 }  // namespace aoe

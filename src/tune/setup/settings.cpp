@@ -35,7 +35,7 @@ bool truth(const std::string& text, const std::string& what) {
   return lower == "true";
 }
 
-// The first that is there; one that is asked for by name must be.
+// The first aoe.ini that exists, or an empty path. A file named by AOE_CONFIG must exist.
 fs::path ini_file(const Environment& environment) {
   if (const std::string asked = environment("AOE_CONFIG"); !asked.empty()) {
     require(fs::is_regular_file(asked), "AOE_CONFIG is '{}', which is no file", asked);

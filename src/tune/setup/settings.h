@@ -8,20 +8,20 @@
 
 namespace aoe {
 
-// Reads what an aoe.ini says into the options: lines NAME = VALUE, comments behind # or ;. `file`
-// names it in messages.
+// Reads the text of an aoe.ini into the options: lines NAME = VALUE, comments after # or ;.
+// Messages name it as `file`.
 void read_ini(std::string_view text, const std::string& file, TuneOptions& options);
 
-// aoe.ini, wherever it is, and then the environment, which wins.
+// Reads aoe.ini, if there is one, and then the environment, which takes precedence.
 void read_settings(const Environment& environment, TuneOptions& options);
 
-// A whole number within bounds, or an error that names what it is for.
+// Parses a whole number within bounds; errors name it as `what`.
 int number_within(const std::string& text, int low, int high, const std::string& what);
 
 // AutoTune's modes: "GA" tunes cube operators, "RL" vector operators, "RL,GA" both, "NO_TUNE" none.
 TunedKinds parse_auto_tune_mode(const std::string& text);
 
-// "90s", "10m", "2h": seconds.
+// Parses "90s", "10m" or "2h"; returns seconds.
 double parse_budget(const std::string& text);
 
 }  // namespace aoe

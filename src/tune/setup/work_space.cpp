@@ -50,7 +50,7 @@ WorkSpace work_space_to_reload(const TuneOptions& options) {
   }
   require(!found.empty(), "--reload: there is no job of '{}' in '{}' to go on with",
           options.model.filename().string(), parent_of(options).string());
-  // The time is at the end of the name.
+  // Names differ only in the timestamp at their end, so this order is chronological.
   std::sort(found.begin(), found.end());
   const auto last = std::find_if(found.rbegin(), found.rend(), [](const fs::path& folder) {
     return !fs::exists(WorkSpace{folder}.finished());
