@@ -4,10 +4,10 @@
 
 namespace aoe {
 
-// Nanoseconds since whenever; tests pass fake clocks.
+// Nanoseconds since an arbitrary start; tests pass fake clocks.
 using Clock = std::function<double()>;
 
-// Of the machine, never set back.
+// The machine's monotonic clock.
 double steady_ns();
 
 }  // namespace aoe

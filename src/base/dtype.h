@@ -44,9 +44,9 @@ enum class DType : uint8_t {
 enum class DKind : uint8_t { floating, signed_int, unsigned_int, boolean, string };
 
 struct DTypeInfo {
-  std::string_view name;   // as numpy spells it; what users see
+  std::string_view name;   // NumPy's name, shown to users
   std::string_view brief;  // in workload texts
-  int bytes;               // in memory, an element
+  int bytes;               // per element, in memory
   DKind kind;
 };
 
@@ -58,6 +58,7 @@ inline const DTypeInfo& info(DType type) {
   return kDTypeInfos[static_cast<size_t>(type)];
 }
 
+// Finds a type by its `name` or its `brief`.
 std::optional<DType> dtype_named(std::string_view name);
 
 inline std::string_view name(DType type) { return info(type).name; }
@@ -72,7 +73,7 @@ struct Tag {
   using type = T;
 };
 
-// Calls `fn(Tag<T>{})` with the C++ type that stores `type`. Strings have no such type.
+// Calls `fn(Tag<T>{})` with the C++ type T of elements of `type`. Fails for strings.
 template <typename Fn>
 decltype(auto) dispatch(DType type, Fn&& fn) {
   switch (type) {

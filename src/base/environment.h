@@ -5,8 +5,8 @@
 
 namespace aoe {
 
-// What a variable of the environment is set to; nothing where it is not, or set to nothing. Tests
-// pass other environments.
+// Returns the value of an environment variable, "" if it is unset or empty. Tests pass functions of
+// their own.
 using Environment = std::function<std::string(const char* name)>;
 
 std::string process_environment(const char* name);

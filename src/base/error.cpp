@@ -5,7 +5,7 @@
 namespace aoe {
 namespace {
 
-// A message quotes what a file holds: names may be any bytes, and attributes of any length.
+// Longest message in bytes. Messages quote contents of files: names and attributes of any length.
 constexpr size_t kLongest = 2000;
 
 std::string readable(const std::string& message) {

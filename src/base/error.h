@@ -8,14 +8,14 @@
 
 namespace aoe {
 
-// What a user's file, input or option caused: the message says what was found, where, and what is
-// asked. It ends the load or the run that met it; the public interfaces turn it into a value.
+// An error caused by a user's file, input or option. Its message says what was found, where, and
+// what is expected. It ends the load or the run; the public interfaces turn it into a value.
 class Error : public std::runtime_error {
  public:
-  // One line: shortened where it is very long, and made printable.
+  // The message becomes one line: truncated if it is very long, and made printable.
   explicit Error(const std::string& message);
 
-  // The same error seen from one level further out: "conv1 (Conv): kernel_shape is empty".
+  // The same error prefixed with its place: "conv1 (Conv): kernel_shape is empty".
   Error within(const std::string& place) const { return Error(place + ": " + what()); }
 };
 

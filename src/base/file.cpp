@@ -27,7 +27,7 @@ bool write_all(const File& file, std::string_view bytes) {
 }
 
 Bytes mapped(const fs::path& file) {
-  // Without waiting: it may be a pipe that nobody writes to.
+  // O_NONBLOCK: opening a pipe without a writer would block.
   const File opened(open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   require(static_cast<bool>(opened), "it cannot be opened: {}", std::strerror(errno));
   struct stat info = {};
@@ -41,7 +41,7 @@ Bytes mapped(const fs::path& file) {
 }
 
 fs::path written_file(const fs::path& file) {
-  constexpr int kMostLinks = 40;  // as the kernel has it
+  constexpr int kMostLinks = 40;  // Linux's own limit
   fs::path target = file;
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(target, error)); ++links) {

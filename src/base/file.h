@@ -10,7 +10,7 @@
 
 namespace aoe {
 
-// A descriptor of a file or folder, or -1; closed with this.
+// Owns the descriptor of a file or folder, or -1 for none, and closes it on destruction.
 class File {
  public:
   explicit File(int descriptor) : descriptor_(descriptor) {}
@@ -24,7 +24,7 @@ class File {
   explicit operator bool() const { return descriptor_ >= 0; }
   int get() const { return descriptor_; }
   int release() { return std::exchange(descriptor_, -1); }
-  bool close();
+  bool close();  // false if nothing is open or the system reports an error
 
  private:
   int descriptor_;
@@ -32,23 +32,25 @@ class File {
 
 bool write_all(const File& file, std::string_view bytes);
 
-// Memory, and who keeps it alive.
+// Read-only memory and the owner that keeps it alive.
 struct Bytes {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 };
 
-// A file's contents, mapped: nothing is read that nobody looks at. Whoever changes the file in
-// place changes them, and whoever shortens it ends a process that looks at what is gone. Fails
-// unless it is a regular file that can be read.
+// Maps a file into memory; pages are read on first access. If the file is modified in place, the
+// bytes change too; if it is truncated, access beyond its new end kills the process (SIGBUS). Fails
+// unless it is a readable regular file.
 Bytes mapped(const std::filesystem::path& file);
 
-// What writing `file` writes: links followed, also to what is not there yet. Fails for a loop of
-// them, and for what exists and is no regular file.
+// Returns the file that writing to `file` creates or changes: symbolic links are followed, also to
+// a target that does not exist yet. Fails for a cycle of links, and if the target exists but is not
+// a regular file.
 std::filesystem::path written_file(const std::filesystem::path& file);
 
-// Calls `write` for a file beside `file` that then takes its place: what is there is always whole.
-// A link stays, what it points at is made or replaced.
+// Replaces `file` atomically: `write` writes a temporary file beside it, which is then renamed to
+// it, so that readers never see a partial file. A symbolic link stays; its target is created or
+// replaced.
 void replace_file(const std::filesystem::path& file,
                   const std::function<void(const std::filesystem::path& beside)>& write);
 

@@ -10,8 +10,8 @@
 
 namespace aoe {
 
-// FNV-1a: the same 64 bits for the same bytes on every machine and in every process, so it may be
-// stored. `so_far` continues a hash over bytes that come in parts.
+// 64-bit FNV-1a. It depends on the bytes only, not on machine or process, so it may be stored.
+// `so_far` is the hash of the preceding bytes, for input that comes in parts.
 inline constexpr uint64_t kHashStart = 0xcbf29ce484222325;
 
 inline uint64_t stable_hash(std::span<const std::byte> bytes, uint64_t so_far = kHashStart) {
@@ -25,10 +25,10 @@ inline uint64_t stable_hash(std::string_view text, uint64_t so_far = kHashStart)
   return stable_hash(std::as_bytes(std::span(text)), so_far);
 }
 
-// What shows damage in much data, at the pace of memory: eight words at once, each in a
-// separate chain. Every step is one to one, so whatever happens to one word shows. The same in
-// every process, so it may be stored. Zeros that fill the last block of 64 bytes do not change it;
-// `start` does.
+// Checksum that detects damage in large data at memory speed: eight words at once, each in a
+// separate chain. Every step is a bijection, so a change of any single word changes the result. It
+// does not depend on the process, so it may be stored. Zeros that pad the last block to 64 bytes do
+// not change it; `start` does.
 inline uint64_t checksum(std::span<const std::byte> bytes, uint64_t start = 0) {
   static_assert(std::endian::native == std::endian::little, "words are read as they lie");
   constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;

@@ -8,7 +8,7 @@ std::filesystem::path installation_folder() {
   Dl_info info = {};
   if (dladdr(reinterpret_cast<const void*>(&installation_folder), &info) == 0) return {};
   std::error_code error;
-  // A program is named as it was called, which may be by a link or from the search path.
+  // For a program, dli_fname is argv[0]: possibly a link, or a bare name that PATH resolved.
   const std::filesystem::path name = info.dli_fname;
   const std::filesystem::path file = std::filesystem::canonical(
       name.has_parent_path() ? name : std::filesystem::path("/proc/self/exe"), error);

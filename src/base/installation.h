@@ -4,8 +4,8 @@
 
 namespace aoe {
 
-// The folder of the program or library that this code is part of: what is shipped beside it is
-// there. Empty where the system does not tell.
+// Returns the folder of the program or library that contains this code; files shipped with it are
+// beside it. Empty if the system does not report it.
 std::filesystem::path installation_folder();
 
 }  // namespace aoe

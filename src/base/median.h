@@ -6,7 +6,7 @@
 
 namespace aoe {
 
-// The median: of an even number of values the mean of the two in the middle; 0 of none.
+// The median: for an even number of values the mean of the middle two; 0 if there are none.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto half = values.begin() + static_cast<int64_t>(values.size() / 2);

@@ -10,21 +10,22 @@
 namespace aoe {
 namespace {
 
-// A vector register of the widest machines and a cache line.
+// The size of the widest vector registers and of a cache line.
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
-// From here on one large page spares hundreds of entries in the table of pages.
+// Blocks of this size and more use huge pages: one replaces 512 entries of the page table.
 constexpr size_t kHugePage = size_t{2} << 20;
-// Smaller blocks the system's allocator keeps by itself.
+// Smaller blocks are left to the system's allocator, which reuses them itself.
 constexpr size_t kWorthKeeping = size_t{64} << 10;
-// Blocks that nobody uses take at most this much.
+// Limit of the total size of unused blocks.
 constexpr size_t kMostKept = size_t{512} << 20;
 
 size_t rounded(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
+// Unused large blocks, found by exact size. Above kMostKept the least recently used are freed.
 class Pool {
  public:
-  // Never destroyed: tensors may outlive everything else.
+  // Never destroyed: tensors may outlive any static object.
   static Pool& instance() {
     static Pool& pool = *new Pool;
     return pool;
@@ -42,12 +43,12 @@ class Pool {
       }
     }
     void* memory = std::aligned_alloc(size >= kHugePage ? kHugePage : kPage, size);
-    // Only a wish: without it the memory is as good.
+    // A hint: its failure is harmless.
     if (memory != nullptr && size >= kHugePage) madvise(memory, size, MADV_HUGEPAGE);
     return memory;
   }
 
-  // A block that cannot be kept, for want of room or of memory to note it, goes to the system.
+  // Frees a block that cannot be kept: above the limit, or out of memory for the bookkeeping.
   void give_back(void* memory, size_t size) noexcept {
     if (size > kMostKept || !keep(memory, size)) std::free(memory);
   }
@@ -91,7 +92,7 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::list<Block> kept_;  // the most recently used first
+  std::list<Block> kept_;  // most recently used first
   std::multimap<size_t, std::list<Block>::iterator> by_size_;
   size_t kept_bytes_ = 0;
 };

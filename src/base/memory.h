@@ -5,9 +5,9 @@
 
 namespace aoe {
 
-// Memory for tensors and for the work of kernels, aligned for the widest vectors, uninitialized.
-// Large blocks that are given back are kept for the next who asks for as much: fresh memory from
-// the system costs more than many kernels do. Null when there is none. Any thread may call it.
+// Allocates uninitialized memory for tensors and work memory of kernels, aligned for the widest
+// vectors. Large blocks that are freed are kept for later requests of the same size: fresh pages
+// from the system cost more than many kernels. Null if out of memory. Thread-safe.
 std::shared_ptr<void> allocate(size_t bytes);
 
 }  // namespace aoe

@@ -5,18 +5,18 @@
 
 namespace aoe {
 
-// What is said on the error stream: lines of this level and of those before it.
+// How much is logged to standard error: lines of this level and of the levels before it.
 enum class LogLevel : uint8_t { null, error, warning, info, debug };
 
-// Of this process: `warning` unless it is set.
+// The level of this process, `warning` by default.
 void set_log_level(LogLevel level);
 bool is_logged(LogLevel level);
 
-// A line on the error stream, if its level is logged. Shortened and made readable as an Error's
-// message is.
+// Writes a line to standard error if its level is logged, truncated and made printable as the
+// message of an Error is.
 void log_line(LogLevel level, const std::string& line);
 
-// A warning: what a user should know though it changes no result.
+// Logs a warning: something that a user should know although it changes no result.
 void notice(const std::string& line);
 
 }  // namespace aoe

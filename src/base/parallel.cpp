@@ -27,13 +27,15 @@ void pause() {
 #endif
 }
 
-// Longer than what lies between two kernels of a model, shorter than anybody notices.
+// How long a thread busy-waits before it sleeps: longer than the gap between two kernels of a
+// model, too short for the wasted cycles to matter.
 constexpr std::chrono::microseconds kAwake{200};
 
-// Waits until `word` is no longer `old`: awake for a while, if at all, then asleep.
+// Waits until `word` differs from `old` and returns it: busy for up to kAwake, but not once `awake`
+// is false, then asleep.
 uint32_t changed(const std::atomic<uint32_t>& word, uint32_t old, const std::atomic<bool>& awake) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kLooks = 32;  // between two looks at the clock
+  constexpr int kLooks = 32;  // loads of `word` per query of the clock
   const auto end = Clock::now() + kAwake;
   while (awake.load(std::memory_order_relaxed) && Clock::now() < end) {
     for (int i = 0; i < kLooks; ++i) {
@@ -50,9 +52,10 @@ thread_local HelpersAwake* thread_helpers = nullptr;
 
 }  // namespace
 
-// One call of parallel_for. Each worker has a share of the parts to itself, the same one whenever
-// the range is the same, so that what one call left in a core's cache the next one finds there. A
-// worker that is done with its share takes from the others'.
+// One call of parallel_for: parts of `grain` indexes, divided into a share per worker (above
+// kMostShares, workers have shares in common). A worker gets the same share of the same range in
+// every call, so that it finds its data in the cache of its core. A worker that has finished its
+// share steals from the others.
 struct HelpersAwake::Job {
   Job(int64_t count, int64_t grain, int64_t parts, int workers,
       FunctionRef<void(int64_t, int64_t, int)> body)
@@ -74,7 +77,7 @@ struct HelpersAwake::Job {
     }
   }
 
-  // So many may be numbered in a share.
+  // A share packs the numbers of its first and last part into 64 bits.
   static constexpr int64_t kMostParts = std::numeric_limits<int32_t>::max();
   static constexpr int kMostShares = 16;
 
@@ -95,8 +98,9 @@ struct HelpersAwake::Job {
     shares[static_cast<size_t>(share)].parts.store(packed(first, last), std::memory_order_relaxed);
   }
 
-  // Half of what is left: few calls at first, small ones at the end, when all are to be done at the
-  // same time. Of a share of another's, the half that he would come to last.
+  // Takes half of the parts that a share has left: large ranges first, so that calls are few, small
+  // ones at the end, so that all workers finish together. From the share of another worker it takes
+  // the back half, which that worker would reach last.
   bool take(int worker, Parts& taken) {
     for (int i = 0; i < share_count; ++i) {
       std::atomic<uint64_t>& share = shares[static_cast<size_t>((worker + i) % share_count)].parts;
@@ -123,22 +127,22 @@ struct HelpersAwake::Job {
   std::array<Share, kMostShares> shares;
 };
 
-// A thread that works on one job after the other. It ends with the process.
+// A thread that runs one job after the other until the process ends.
 class HelpersAwake::Helper {
  public:
   Helper* next = nullptr;  // in a list of them
 
   void set_awake(bool awake) { awake_.store(awake, std::memory_order_relaxed); }
 
-  // To be finished before the next one.
+  // finish() must return before the next give().
   void give(Job& job, int worker) {
     worker_ = worker;
     job_.store(&job, std::memory_order_release);
     given_.fetch_add(1, std::memory_order_release);
     given_.notify_one();
   }
-  // Returns when the helper is done with the job, or will never begin: who slept too long is not
-  // waited for.
+  // Returns when the helper has finished the job. Withdraws it from a helper that has not begun: a
+  // helper that wakes up too late is not waited for.
   void finish() {
     if (job_.exchange(nullptr, std::memory_order_acq_rel) != nullptr) return;
     const uint32_t wanted = given_.load(std::memory_order_relaxed);
@@ -157,27 +161,27 @@ class HelpersAwake::Helper {
   }
 
  private:
-  std::atomic<uint32_t> given_{0};   // jobs so far
-  std::atomic<uint32_t> done_{0};    // of them
-  std::atomic<bool> awake_{true};    // waits for the next one awake
-  std::atomic<Job*> job_ = nullptr;  // until it is begun
+  std::atomic<uint32_t> given_{0};   // number of jobs given
+  std::atomic<uint32_t> done_{0};    // value of given_ up to which jobs are finished or withdrawn
+  std::atomic<bool> awake_{true};    // busy-waits for the next job
+  std::atomic<Job*> job_ = nullptr;  // null once it is begun or withdrawn
   int worker_ = 0;
 };
 
-// Helpers without work. Never destroyed, since they may outlive everything else.
+// Idle helpers. Never destroyed: the threads run until the process ends.
 class HelpersAwake::Pool {
  public:
   static Pool& instance() {
     static std::once_flag once;
     std::call_once(once, [] {
       current() = new Pool;
-      // A process that was forked has none of the threads.
+      // A forked child has none of its parent's threads.
       pthread_atfork(nullptr, nullptr, [] { current() = new Pool; });
     });
     return *current();
   }
 
-  // A list of so many. Fewer where there are no more threads to be had.
+  // Returns a list of `count` helpers; fewer if the system starts no more threads.
   Helper* take(int count) {
     Helper* taken = nullptr;
     const std::lock_guard lock(mutex_);

@@ -6,16 +6,16 @@
 
 namespace aoe {
 
-// Calls `body(first, last, worker)` on disjoint parts that cover [0, count), on up to `threads`
-// threads, the calling one among them. Workers are numbered from 0 on, and one calls the body for
-// one part at a time. The first exception of any part is thrown again here. How the range is cut
-// must not matter to the result.
+// Calls `body(first, last, worker)` on disjoint ranges that cover [0, count), on up to `threads`
+// threads including the calling one. Each range but the last has at least `grain` indexes. Workers
+// are numbered from 0; a worker makes one call at a time. The first exception of any call is
+// rethrown here. The result must not depend on how the range is divided.
 void parallel_for(int64_t count, int64_t grain, int threads,
                   FunctionRef<void(int64_t, int64_t, int)> body);
 
-// While it exists, the calling thread has up to `threads` - 1 helpers for itself, who wait for its
-// parallel_for awake: one then begins within a microsecond. Without it they are woken for each.
-// Once the threads are there, nothing is allocated.
+// Reserves up to `threads` - 1 helper threads for the calling thread while it exists. They
+// busy-wait for its next parallel_for, which then starts within a microsecond; without it, each
+// parallel_for has to wake them. Allocates nothing once the threads exist.
 class HelpersAwake {
  public:
   explicit HelpersAwake(int threads);
@@ -29,12 +29,12 @@ class HelpersAwake {
   class Helper;
   class Pool;
 
-  // Works on the job together with up to so many helpers.
+  // Runs the job on the calling thread and up to `helpers` helpers.
   void run(Job& job, int helpers);
 
-  HelpersAwake* before_;  // the calling thread's, outside of this
+  HelpersAwake* before_;  // the enclosing one of the calling thread, or null
   Helper* helpers_;       // a list
-  bool busy_ = false;
+  bool busy_ = false;     // runs a job; a nested parallel_for takes other helpers
 };
 
 }  // namespace aoe

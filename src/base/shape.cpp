@@ -23,7 +23,7 @@ int64_t checked_add(int64_t a, int64_t b) {
 int64_t element_count(const Shape& shape) {
   int64_t count = 1;
   for (const int64_t extent : shape) {
-    // Not `require`, which would write the message's parts each time: this is called in loops.
+    // Not `require`, which would evaluate to_string(shape) each time: this is called in loops.
     if (extent < 0) fail("shape {} has a negative extent", to_string(shape));
     if (__builtin_mul_overflow(count, extent, &count)) {
       fail("shape {} is too large: its elements cannot be counted", to_string(shape));

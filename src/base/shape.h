@@ -10,7 +10,7 @@ namespace aoe {
 // Extents of a tensor's axes, all known and not negative. A scalar has none.
 using Shape = std::vector<int64_t>;
 
-// Number of elements; fails when it does not fit or an extent is negative.
+// Number of elements; fails if it overflows or an extent is negative.
 int64_t element_count(const Shape& shape);
 
 // "[1, 3, 224, 224]"
@@ -19,7 +19,7 @@ std::string to_string(const Shape& shape);
 // Distance in elements between neighbours along each axis, last axis fastest.
 Shape row_major_strides(const Shape& shape);
 
-// Its first `count` extents, and the others.
+// The first `count` extents of a shape, and the remaining ones.
 inline Shape head(const Shape& shape, size_t count) {
   return {shape.begin(), shape.begin() + static_cast<int64_t>(count)};
 }
@@ -27,14 +27,15 @@ inline Shape tail(const Shape& shape, size_t count) {
   return {shape.begin() + static_cast<int64_t>(count), shape.end()};
 }
 
-// `axis` counted from the front: negative ones count from the back. Fails outside [-rank, rank).
+// Returns `axis` counted from the front; a negative `axis` counts from the back. Fails outside
+// [-rank, rank).
 int64_t normalize_axis(int64_t axis, int64_t rank);
 std::vector<int64_t> normalize_axes(std::span<const int64_t> axes, int64_t rank);
 
-// The common shape of numpy's rules; fails with both shapes in the message.
+// The shape that both broadcast to by NumPy's rules; fails with both shapes in the message.
 Shape broadcast(const Shape& a, const Shape& b);
 
-// Product and sum that fail instead of overflowing: sizes come from files.
+// Product and sum that fail on overflow: sizes come from untrusted files.
 int64_t checked_mul(int64_t a, int64_t b);
 int64_t checked_add(int64_t a, int64_t b);
 

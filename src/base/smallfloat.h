@@ -5,7 +5,7 @@
 
 namespace aoe {
 
-// How a small floating-point format lays out its bits, and what it has instead of IEEE's specials.
+// Bit layout of a small floating-point format, and its deviations from the special values of IEEE.
 struct FloatFormat {
   int bits;
   int exponent_bits;
@@ -26,7 +26,7 @@ struct FloatFormat {
   constexpr uint16_t nan() const {
     if (nan_is_minus_zero) return sign_bit();
     if (!has_infinity) return magnitude_mask();
-    return static_cast<uint16_t>(infinity() | (1u << (mantissa_bits - 1)));  // a quiet one
+    return static_cast<uint16_t>(infinity() | (1u << (mantissa_bits - 1)));  // quiet NaN
   }
   // The pattern of the largest finite value.
   constexpr uint16_t largest() const {
@@ -45,7 +45,7 @@ inline constexpr FloatFormat kFloat8E5M2FNUZ{8, 5, 2, 16, true, false, true, tru
 inline constexpr FloatFormat kFloat8E8M0{8, 8, 0, 127, false, false, false, true};
 inline constexpr FloatFormat kFloat4E2M1{4, 2, 1, 1, true, false, false, false};
 
-// Both conversions are inline so that a format known to the compiler costs a few instructions.
+// Both conversions are inline: with a constant format they fold to a few instructions.
 
 constexpr float decode(const FloatFormat& format, uint16_t pattern) {
   // bfloat16 is the upper half of a float.
@@ -78,9 +78,9 @@ constexpr float decode(const FloatFormat& format, uint16_t pattern) {
   return std::bit_cast<float>(sign | ((magnitude << mantissa_shift) + rebias));
 }
 
-// Rounds to nearest even. Values beyond the largest become infinity where the format has one, else
-// NaN, else the largest. What a format cannot say (NaN in 4 bits; zero, negative and tiny values
-// where there are only powers of two) becomes zero, or NaN where there is one.
+// Rounds to nearest even. Values beyond the largest become infinity if the format has one, else
+// NaN, else the largest. Values without a representation (NaN in 4 bits; zero, negative and tiny
+// values in a format of powers of two) become NaN if the format has one, else zero.
 constexpr uint16_t encode(const FloatFormat& format, double value) {
   const auto bits = std::bit_cast<uint64_t>(value);
   const bool negative = (bits >> 63) != 0;
@@ -91,8 +91,8 @@ constexpr uint16_t encode(const FloatFormat& format, double value) {
   const bool only_powers = format.mantissa_bits == 0;
   if (only_powers && (negative || magnitude == 0)) return format.nan();
 
-  // The value in units of the last place it has in the format, where rounding is to an integer.
-  // Denormal doubles are below the range of every format, too.
+  // `units` is the value in units of its last place in the format, rounded to an integer. Denormal
+  // doubles lack the implicit 1 of the significand, but are below the range of every format anyway.
   const int exponent = static_cast<int>(magnitude >> 52) - 1023;
   const int lowest = (only_powers ? 0 : 1) - format.bias;
   const int below = exponent < lowest ? lowest - exponent : 0;
@@ -117,7 +117,7 @@ constexpr uint16_t encode(const FloatFormat& format, double value) {
   return sign | static_cast<uint16_t>(pattern);
 }
 
-// A float kept in few bits; arithmetic happens in float.
+// A floating-point number stored in Format; arithmetic happens in float.
 template <const FloatFormat& Format, typename Bits>
 struct SmallFloat {
   static constexpr const FloatFormat& format = Format;
@@ -125,7 +125,7 @@ struct SmallFloat {
   Bits bits = 0;
 
   SmallFloat() = default;
-  // From double, so that no value is rounded twice on its way.
+  // Takes a double, so that no value is rounded to float first.
   explicit SmallFloat(double value) : bits(static_cast<Bits>(encode(Format, value))) {}
   operator float() const { return decode(Format, bits); }
 };

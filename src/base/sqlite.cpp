@@ -18,7 +18,7 @@ int flags_of(Database::Access access) {
   return 0;
 }
 
-// What a user can do about it, where SQLite's message does not say.
+// Advice to the user that SQLite's message lacks.
 std::string_view advice(int code) {
   switch (code & 0xff) {
     case SQLITE_BUSY:
@@ -59,7 +59,7 @@ Statement& Statement::bind(double value) {
 }
 
 Statement& Statement::bind(std::string_view value) {
-  // A view of nothing has no address, which SQLite would take for NULL.
+  // An empty view may have a null pointer, which SQLite would store as NULL.
   check(sqlite3_bind_text64(statement_.get(), ++bound_, value.empty() ? "" : value.data(),
                             value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
   return *this;
@@ -74,7 +74,7 @@ bool Statement::step() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) {
-    // The error is told from the connection, which a reset would change.
+    // Without a reset, which would change the connection's error message.
     database_->fail_with(code);
   }
   return false;
@@ -111,7 +111,7 @@ void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(dat
 
 Database::Database(const std::filesystem::path& file, Access access, int busy_ms) : file_(file) {
   sqlite3* opened = nullptr;
-  // An absolute path: a name that begins with "file:" or ":memory:" would mean something else.
+  // Absolute, because SQLite gives names that begin with "file:" or ":memory:" another meaning.
   const int code = sqlite3_open_v2(std::filesystem::absolute(file).c_str(), &opened,
                                    flags_of(access) | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(opened);

@@ -14,10 +14,10 @@ namespace aoe {
 
 class Database;
 
-// One SQL statement, prepared once: bind its parameters in order, step through its rows, and again.
+// A prepared SQL statement: bind its parameters in order, step through its rows, reset, repeat.
 class Statement {
  public:
-  // In the order of the statement's question marks; the next after a reset() is the first again.
+  // Binds the next parameter, in the order of the question marks; reset() starts over at the first.
   Statement& bind(int64_t value);
   Statement& bind(double value);
   Statement& bind(std::string_view value);
@@ -27,13 +27,13 @@ class Statement {
     return value ? bind(*value) : bind(nullptr);
   }
 
-  // Whether there is another row.
+  // Advances to the next row; false if there is none.
   bool step();
-  // For a statement without rows: steps, and resets it.
+  // Executes a statement without results, and resets it.
   void run();
   void reset();
 
-  // Of the row at hand; what is of another type is converted, NULL to 0 or nothing.
+  // Columns of the current row. Other types are converted, NULL to 0 or "".
   int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
@@ -52,17 +52,17 @@ class Statement {
   int bound_ = 0;
 };
 
-// An SQLite file. What goes wrong is an Error that names the file. One thread at a time, and never
-// across a fork.
+// An open SQLite file. Every failure is an Error that names the file. To be used by one thread at a
+// time, and never across a fork.
 class Database {
  public:
   enum class Access {
-    read,    // the file must be there; nothing is ever created or changed
-    write,   // the file must be there
-    create,  // an empty one is made where there is none; its folder must be there
+    read,    // the file must exist; nothing is ever created or changed
+    write,   // the file must exist
+    create,  // a missing file is created; its folder must exist
   };
 
-  // Waits up to `busy_ms` for what other processes are in the middle of.
+  // Every operation waits up to `busy_ms` for locks of other processes.
   Database(const std::filesystem::path& file, Access access, int busy_ms = 10000);
   Database(Database&&) = delete;  // statements point at it
 
@@ -72,8 +72,8 @@ class Database {
   int64_t integer(std::string_view sql) const { return first_row(sql).integer(0); }
   std::string text(std::string_view sql) const { return first_row(sql).text(0); }
 
-  // Ends a transaction, if there is one: SQLite may have ended it already, on a full disk for
-  // instance.
+  // Rolls back the open transaction, if any: SQLite may have done so already, for instance on a
+  // full disk.
   void undo() noexcept;
 
   const std::filesystem::path& file() const { return file_; }
@@ -90,8 +90,8 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-// Changes that other processes see all at once, or never: what is not committed is undone. It has
-// the file to itself for writing from its first moment on.
+// A write transaction: other processes see all of its changes or none, and without commit() they
+// are rolled back. Holds SQLite's write lock from its construction on.
 class Transaction {
  public:
   explicit Transaction(Database& database) : database_(&database) {
@@ -112,7 +112,7 @@ class Transaction {
   Database* database_;
 };
 
-// Several queries that all see the file as it was at the first of them.
+// A read transaction: its queries all see the file as it was at the first of them.
 class ReadTransaction {
  public:
   explicit ReadTransaction(Database& database) : database_(database) { database_.run("BEGIN"); }

@@ -53,7 +53,7 @@ Tensor Tensor::zeros(TensorType type) {
 
 Tensor Tensor::over(TensorType type, const void* elements, std::shared_ptr<const void> owner) {
   if (type.dtype == DType::boolean) {
-    // Any byte but 0 is true outside; in memory only 1 is.
+    // In callers' memory any byte but 0 is true; a C++ bool must be 0 or 1.
     Tensor result(std::move(type));
     const auto* from = static_cast<const uint8_t*>(elements);
     const int64_t count = result.count();
@@ -64,7 +64,7 @@ Tensor Tensor::over(TensorType type, const void* elements, std::shared_ptr<const
   if (elements == nullptr) elements = &nothing;
   Tensor result;
   result.type_ = std::move(type);
-  // Immutable once handed on (see the class): the const is not lost, only not spelled.
+  // The cast is safe: elements of a Tensor that was handed on are never written (see the class).
   result.data_ = std::shared_ptr<void>(std::const_pointer_cast<void>(std::move(owner)),
                                        const_cast<void*>(elements));
   return result;

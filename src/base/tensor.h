@@ -12,7 +12,7 @@
 
 namespace aoe {
 
-// What is known of a tensor before it has contents.
+// Element type and shape of a tensor.
 struct TensorType {
   DType dtype = DType::f32;
   Shape shape;
@@ -24,25 +24,25 @@ struct TensorType {
 // "float32[1, 3, 224, 224]"
 std::string to_string(const TensorType& type);
 
-// What the elements take in memory.
+// Bytes of the elements in memory.
 int64_t bytes_of(const TensorType& type);
 
-// A dense row-major array. Copies share the elements: whoever writes must be the only holder
-// (outputs under construction); everything handed on is treated as immutable.
+// A dense row-major array. Copies share the elements, so they may be written only while there is
+// one holder (outputs under construction); a Tensor that was handed on is immutable.
 class Tensor {
  public:
   Tensor() = default;
 
-  // Elements are uninitialized (strings are empty). Fails when the tensor is larger than
-  // `tensor_limit()`: sizes come from files and must not bring the process down.
+  // Elements are uninitialized (strings are empty). Fails if the tensor is larger than
+  // `tensor_limit()`: sizes come from untrusted files and must not exhaust memory.
   explicit Tensor(TensorType type);
   Tensor(DType dtype, Shape shape) : Tensor(TensorType{dtype, std::move(shape)}) {}
 
   static Tensor zeros(TensorType type);
-  // Elements that live elsewhere; `owner` keeps them alive and may be null if the caller does.
+  // A Tensor over existing elements; `owner` keeps them alive and may be null if the caller does.
   // Bools are copied, since bytes from outside need not be 0 or 1.
   static Tensor over(TensorType type, const void* elements, std::shared_ptr<const void> owner);
-  // The same for whoever fills them: tensors for results.
+  // The same over elements that will be written, for results.
   static Tensor onto(TensorType type, void* elements, std::shared_ptr<void> owner);
   static Tensor strings(Shape shape, std::vector<std::string> elements);
 
@@ -60,9 +60,9 @@ class Tensor {
     return of(std::vector<T>{value}, {});
   }
 
-  // An empty handle, as for an input that was left out.
+  // Whether this is a null handle, as for an omitted input; not whether there are no elements.
   bool empty() const { return !data_; }
-  // Whether nobody else holds the elements.
+  // Whether no other Tensor shares the elements.
   bool is_sole_owner() const { return data_.use_count() == 1; }
   const TensorType& type() const { return type_; }
   DType dtype() const { return type_.dtype; }
@@ -74,7 +74,7 @@ class Tensor {
   std::byte* raw() { return static_cast<std::byte*>(data_.get()); }
   const std::byte* raw() const { return static_cast<const std::byte*>(data_.get()); }
 
-  // T must be what `dispatch` gives for dtype(), or std::string.
+  // T must be the type that `dispatch` passes for dtype(), or std::string.
   template <typename T>
   T* data() {
     return static_cast<T*>(data_.get());
@@ -84,12 +84,12 @@ class Tensor {
     return static_cast<const T*>(data_.get());
   }
 
-  // The same elements in memory that nobody else holds; not of strings.
+  // A deep copy; not for strings.
   Tensor copied() const;
-  // The same elements under another shape of as many elements.
+  // The same elements, shared, under another shape; fails if it has another number of elements.
   Tensor reshaped(Shape shape) const;
 
-  // Elements converted; dtype must be an integer or bool (floats where asked: any numeric type).
+  // Elements converted. to_ints fails unless dtype() is an integer or bool, to_doubles for strings.
   std::vector<int64_t> to_ints() const;
   std::vector<double> to_doubles() const;
 
@@ -98,15 +98,15 @@ class Tensor {
   std::shared_ptr<void> data_;
 };
 
-// A dense row-major array in somebody else's memory: what a caller gives to a run, or wants filled
-// by it. Both the shape and the elements are the caller's, and stay where they are meanwhile.
+// A non-owning view of a dense row-major array: an input of a run, or an output to be written. The
+// caller keeps shape and elements alive and in place for the duration of the run.
 struct TensorView {
   DType dtype = DType::f32;
   std::span<const int64_t> shape;
-  void* elements = nullptr;  // of an input they are only read
+  void* elements = nullptr;  // those of an input are only read
 
   TensorType type() const { return {dtype, Shape(shape.begin(), shape.end())}; }
-  // Its type must be one that was checked.
+  // Does not check for overflow: the type must have been validated.
   int64_t count() const {
     int64_t count = 1;
     for (const int64_t extent : shape) count *= extent;
@@ -117,9 +117,9 @@ struct TensorView {
   }
 };
 
-// Bytes one tensor may have: half of the machine's memory unless set.
+// Maximum size of one tensor in bytes: half of the machine's memory unless set.
 int64_t tensor_limit();
-// The size of a tensor's elements; fails if that is more than one may have.
+// Bytes of the elements; fails if they exceed tensor_limit().
 int64_t bytes_within_limit(const TensorType& type);
 void set_tensor_limit(int64_t bytes);
 

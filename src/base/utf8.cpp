@@ -9,7 +9,7 @@ namespace {
 
 constexpr char32_t kReplacement = 0xfffd;
 
-// Bytes of the sequence that starts with `lead`; 0 if none does.
+// Number of bytes of the sequence that starts with `lead`; 0 if it is not a valid lead byte.
 size_t sequence_length(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xc2) return 0;
@@ -21,7 +21,7 @@ size_t sequence_length(unsigned char lead) {
 }  // namespace
 
 std::u32string utf8_decoded(std::string_view text) {
-  // Smaller ones have a shorter form.
+  // Smallest character by length of its sequence; a smaller one would be overlong, so invalid.
   constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
   std::u32string result;
   for (size_t at = 0; at < text.size();) {
@@ -64,7 +64,7 @@ std::string printable(std::string_view text) {
   std::u32string shown;
   for (const char32_t c : utf8_decoded(text)) {
     const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
-    // Separators of lines and paragraphs; what turns the direction of writing.
+    // Line and paragraph separators; bidirectional formatting characters.
     const bool is_odd =
         c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
     if (!is_control && !is_odd) {

@@ -5,13 +5,14 @@
 
 namespace aoe {
 
-// The characters of a UTF-8 text; what is no UTF-8 becomes U+FFFD, a byte at a time.
+// Decodes UTF-8; each byte that is not part of a valid sequence becomes U+FFFD.
 std::u32string utf8_decoded(std::string_view text);
 bool is_utf8(std::string_view text);
 std::string utf8_encoded(std::u32string_view characters);
 
-// For terminals, on one line: control characters as \\n, \\t or \\x1b, what is no UTF-8 replaced.
-// The same once more changes nothing.
+// Makes a text safe for one line of a terminal: control characters are escaped as \\n, \\t or
+// \\x1b, line separators and bidirectional controls as \\u2028, invalid UTF-8 is replaced.
+// Idempotent.
 std::string printable(std::string_view text);
 
 }  // namespace aoe

@@ -9,7 +9,7 @@
 
 namespace aoe {
 
-// What is known of a value before it exists. A missing part is unknown until run time.
+// Type of a value as far as it is known before a run; missing parts are known only at run time.
 struct ValueType {
   enum class Kind : uint8_t { tensor, sequence, optional };
 
@@ -31,8 +31,8 @@ struct ValueType {
 
 std::string to_string(const ValueType& type);
 
-// What flows between operators at run time: a tensor, a sequence of values, or nothing (an optional
-// without an element, an input left out).
+// A value that flows between operators at run time: a tensor, a sequence of values, or none (an
+// optional without an element, an omitted input).
 class Value {
  public:
   Value() = default;
@@ -43,7 +43,7 @@ class Value {
   bool is_tensor() const { return !tensor_.empty(); }
   bool is_sequence() const { return elements_ != nullptr; }
 
-  // Each fails when the value is of another kind.
+  // Both fail if the value is of another kind.
   const Tensor& tensor() const;
   const std::vector<Value>& elements() const;
 
