@@ -6,11 +6,11 @@
 
 namespace aoe {
 
-// The data caches in a folder like /sys/devices/system/cpu/cpu0/cache: L1d, L2, L3.
+// Reads the data caches from a folder like /sys/devices/system/cpu/cpu0/cache: L1d, L2, L3.
 std::array<Cache, 3> read_caches(const std::filesystem::path& folder);
 
-// Those that serve the given processor. Where the system tells nothing, what the C library finds
-// out, and failing that a small processor's: a guess that is too small costs less than none.
+// The data caches of a processor: from the system, else from the C library, else those of a small
+// processor, because too small a guess costs less than none.
 std::array<Cache, 3> host_caches(int cpu, int processors);
 
 }  // namespace aoe

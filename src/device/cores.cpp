@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where one hierarchy of control groups is found, and this process in it.
+// One mounted hierarchy of control groups, and the group of this process in it.
 struct Hierarchy {
   bool unified = false;  // version 2
-  std::string mount;     // its folder: "/sys/fs/cgroup"
-  std::string shown;     // the group that this folder shows: "/" unless in a container
+  std::string mount;     // mount point: "/sys/fs/cgroup"
+  std::string shown;     // the group at the mount point: "/" unless in a container
   std::string group;     // of this process: "/system.slice/docker-1f.scope"
 };
 
@@ -85,13 +85,13 @@ std::optional<double> smaller(std::optional<double> a, std::optional<double> b) 
   return std::min(*a, *b);
 }
 
-// Each group on the way up limits those below it.
+// The smallest quota on the path from the mount point to the group: a group limits all below it.
 std::optional<double> quota_in(const Hierarchy& hierarchy, const fs::path& root) {
   fs::path group;
   if (hierarchy.shown == "/") group = fs::path(hierarchy.group).relative_path();
   else if (hierarchy.group.starts_with(hierarchy.shown + "/"))
     group = hierarchy.group.substr(hierarchy.shown.size() + 1);
-  // A group outside of what is shown has "..": what is shown is then all there is to see.
+  // A group outside of the mounted subtree begins with "..": only the mount point is visible then.
   group = group.lexically_normal();
   if (group.string().starts_with("..")) group.clear();
   const fs::path top = root / fs::path(hierarchy.mount).relative_path();
@@ -107,7 +107,7 @@ std::optional<double> quota_in(const Hierarchy& hierarchy, const fs::path& root)
 }  // namespace
 
 std::vector<int> allowed_cpus() {
-  // The kernel refuses a set with room for fewer processors than it was built for.
+  // The kernel rejects (EINVAL) a set that is smaller than the one it was built with.
   for (int room = CPU_SETSIZE; room <= 1 << 20; room *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
         CPU_ALLOC(room), [](cpu_set_t* allocated) { CPU_FREE(allocated); });

@@ -79,7 +79,7 @@ Device narrowed(const Device& device, Feature widest) {
   for (const Feature feature : kVectorFeatures) {
     if (vector_bytes(feature) > vector_bytes(widest)) narrow.features.set(feature, false);
   }
-  // Both came with wider vectors.
+  // No processor with vectors of 16 bytes only has these.
   if (widest == Feature::sse2) {
     for (const Feature feature : {Feature::fma, Feature::f16c}) narrow.features.set(feature, false);
   }

@@ -8,20 +8,20 @@
 
 namespace aoe {
 
-// What a processor may have beyond its baseline, as far as kernels use it. Those that make vectors
-// wider are named after what they are with everything that kernels then expect beside it.
+// Processor features that kernels use. A vector feature implies the others that kernels of its
+// width expect: avx2 implies fma and f16c, avx512 implies avx2.
 enum class Feature : uint8_t {
-  none,  // asks for nothing
+  none,  // the requirement of code that needs no feature
   fma,
   f16c,
-  sse2,    // vectors of 16 bytes: part of every x86_64
-  avx2,    // of 32
-  avx512,  // of 64: AVX-512 F, CD, BW, DQ and VL
+  sse2,    // vectors of 16 bytes; part of every x86_64
+  avx2,    // vectors of 32 bytes
+  avx512,  // vectors of 64 bytes: AVX-512 F, CD, BW, DQ and VL
 };
 
 inline constexpr std::array kFeatures{Feature::fma, Feature::f16c, Feature::sse2, Feature::avx2,
                                       Feature::avx512};
-// Those that kernels can be made for alone, the narrowest vectors first.
+// Features that determine the vector width that kernels are made for, narrowest first.
 inline constexpr std::array kVectorFeatures{Feature::sse2, Feature::avx2, Feature::avx512};
 
 std::string_view name(Feature feature);

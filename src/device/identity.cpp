@@ -17,7 +17,7 @@ struct Kind {
   std::string_view name;
 };
 
-// The first line that fits counts, so a family's last line may be its rest.
+// The first entry that matches counts, so a family's last entry may cover the remaining models.
 constexpr Kind kIntel[] = {
     {6, 0x0f, 0x0f, "core2"},          {6, 0x16, 0x16, "core2"},
     {6, 0x17, 0x17, "penryn"},         {6, 0x1d, 0x1d, "penryn"},
@@ -61,7 +61,7 @@ constexpr Kind kAmd[] = {
     {0x19, 0x20, 0x5f, "znver3"},   {0x19, 0x60, 0xaf, "znver4"}, {0x1a, 0x00, 0x77, "znver5"},
 };
 
-// Three generations of Xeon have the same model.
+// Three generations of Xeon share a model number and differ in the stepping.
 std::string_view skylake_server(int stepping) {
   if (stepping >= 10) return "cooperlake";
   return stepping >= 5 ? "cascadelake" : "skylake-avx512";
@@ -101,7 +101,7 @@ std::string text_of(std::initializer_list<uint32_t> words) {
   return text.substr(0, text.find('\0'));
 }
 
-// "       AMD EPYC Processor   " is written with spaces at both ends.
+// The brand string, without the spaces that some processors have at both ends.
 std::string processor_name() {
   std::string name;
   for (const uint32_t leaf : {0x80000002u, 0x80000003u, 0x80000004u}) {
@@ -118,8 +118,8 @@ std::string processor_name() {
 }  // namespace
 
 Features announced_features(const FeatureWords& words) {
-  constexpr uint64_t kVectors = 0x06;      // the registers of SSE and AVX
-  constexpr uint64_t kWideVectors = 0xe6;  // and those of AVX-512, with its masks
+  constexpr uint64_t kVectors = 0x06;      // XCR0: xmm and ymm registers
+  constexpr uint64_t kWideVectors = 0xe6;  // and zmm and mask registers
   Features features;
   const bool avx = all(words.leaf1_ecx, bit(27) | bit(28)) && all(words.saved_state, kVectors);
   if (!avx) return features;
@@ -158,7 +158,7 @@ std::string_view micro_architecture(std::string_view vendor, const Signature& si
     return family == 6 && model == 0x55 ? skylake_server(stepping) : find(kIntel);
   }
   if (vendor == "AuthenticAMD") return find(kAmd);
-  if (vendor == "HygonGenuine" && family == 0x18) return "znver1";  // made after it
+  if (vendor == "HygonGenuine" && family == 0x18) return "znver1";  // derived from it
   return "generic";
 }
 
@@ -172,7 +172,7 @@ Identity host_identity() {
       micro_architecture(text_of({first.ebx, first.edx, first.ecx}), Signature::from(second.eax));
   identity.processor = processor_name();
   FeatureWords words{second.ecx, cpuid(7).ebx, 0};
-  // Bit 27: the system has switched xgetbv on.
+  // Bit 27, OSXSAVE: the system has enabled xgetbv.
   if (words.leaf1_ecx & bit(27)) words.saved_state = saved_state();
   identity.announced = announced_features(words);
 #elif defined(__aarch64__)

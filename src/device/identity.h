@@ -8,17 +8,17 @@
 
 namespace aoe {
 
-// The words of cpuid and xgetbv that say which features there are.
+// Results of cpuid and xgetbv that announce features.
 struct FeatureWords {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;
-  uint64_t saved_state = 0;  // registers that the system keeps when it switches threads: XCR0
+  uint64_t saved_state = 0;  // XCR0: registers that the system saves on a context switch
 };
 
-// A feature is announced if the processor has it and the system keeps its registers.
+// A feature is announced if the processor reports it and the system saves its registers.
 Features announced_features(const FeatureWords& words);
 
-// A processor's make, from the word that cpuid's leaf 1 leaves in eax.
+// Family, model and stepping of a processor, decoded from eax of cpuid leaf 1.
 struct Signature {
   int family = 0;
   int model = 0;
@@ -27,10 +27,11 @@ struct Signature {
   static Signature from(uint32_t leaf1_eax);
 };
 
-// LLVM's name for the kind of processor, "znver4"; "generic" for one that is not known.
+// LLVM's name of the micro-architecture, "znver4"; "generic" if it is unknown.
 std::string_view micro_architecture(std::string_view vendor, const Signature& signature);
 
-// What the processor at hand says of itself. Nothing is known of one that is no x86_64.
+// What the host's processor reports about itself. On other architectures than x86_64, only their
+// name is known.
 struct Identity {
   std::string architecture = "generic";
   std::string micro_architecture = "generic";

@@ -4,10 +4,10 @@
 
 #include "device/device.h"
 
-// The one model of a machine: the rates, latencies and sizes by which default policies are chosen,
-// workloads are estimated and layouts are compared. Cycles are those of a core that nothing more is
-// known of: they only have to be comparable with each other. Numbers without another source were
-// fitted to kernels that were timed on Zen 4 and Sapphire Rapids (docs/performance.md).
+// The machine model: the rates, latencies and sizes by which default policies are chosen, workloads
+// are estimated and layouts are compared. Cycles are those of a generic core: they only have to be
+// comparable with each other. Numbers without another source were fitted to times of kernels on
+// Zen 4 and Sapphire Rapids (docs/performance.md).
 
 namespace aoe::machine {
 
@@ -15,73 +15,74 @@ inline constexpr double kHertz = 3e9;  // nominal: estimates are ratios
 
 // --- the core ---------------------------------------------------------------------------------
 
-// Of a multiply-add: Zen 2 to 4, Skylake and later (uops.info).
+// Latency of a multiply-add in cycles: Zen 2 to 4, Skylake and later (uops.info).
 inline constexpr double kLatency = 4;
-inline constexpr double kLoadsPerCycle = 2;  // likewise
-// A multiply-add of whole vectors: half as many start where they are twice as wide as the units
-// that compute (Zen 4; server cores with two wide units are taken for the same).
+inline constexpr double kLoadsPerCycle = 2;  // same source
+// Cycles per multiply-add of whole vectors: twice as many for 64 bytes, because the units of Zen 4
+// are 32 bytes wide (server cores with two units of 64 bytes are modelled in the same way).
 inline double vector_cycles(const Device& device) { return device.vector_bytes > 32 ? 1 : 0.5; }
 inline constexpr double kScalarCycles = 0.5;
-// Of one operation on vectors, in those of a multiplication.
-inline constexpr double kDivision = 8;   // square roots too
-inline constexpr double kFunction = 15;  // exp, tanh and their like: polynomials of that many steps
+// Cost of an operation on vectors, in multiplications.
+inline constexpr double kDivision = 8;   // and square root
+inline constexpr double kFunction = 15;  // exp, tanh etc.: polynomials of about as many operations
 
 // --- loops ------------------------------------------------------------------------------------
 
-inline constexpr double kTurnCycles = 2;      // of a loop, beside its body
-inline constexpr double kFoldingCycles = 12;  // the lanes of a sum become one
-inline constexpr double kTurned = 4;          // a vector that is turned in registers, in loads
-inline constexpr double kTested = 3;          // a load that may be outside, in loads
-inline constexpr double kStepCycles = 300;    // to begin and end what runs by itself
-// Less is not worth another thread, who is there after a microsecond: points of loops, and
-// multiply-adds of products.
+inline constexpr double kTurnCycles = 2;      // overhead of one iteration
+inline constexpr double kFoldingCycles = 12;  // horizontal reduction of a vector of sums
+inline constexpr double kTurned = 4;          // per vector transposed in registers, in loads
+inline constexpr double kTested = 3;          // load that may be out of bounds, in loads
+inline constexpr double kStepCycles = 300;    // to start and finish a nest or product
+// Minimum work per thread, because a helper needs about a microsecond to start: points of loops,
+// and multiply-adds of products.
 inline constexpr int64_t kPointsWorthSharing = 1 << 15;
 inline constexpr int64_t kProductsWorthSharing = 1 << 17;
 
 // --- products ---------------------------------------------------------------------------------
 
-// Multiply-adds while a vector of columns comes from the second-level cache, and while a line of
-// results goes past the caches.
+// Cost, in multiply-adds of vectors, of loading a vector of columns from the second-level cache,
+// and of storing a line of results past the caches.
 inline constexpr double kFarColumn = 4.3;
 inline constexpr double kStreamedLine = 3;
-inline constexpr double kTileCycles = 60;      // beside its steps: to call one
-inline constexpr double kNextTileCycles = 10;  // where one follows the other
-inline constexpr double kShareOfPeak = 0.85;   // that products reach
-// Packing: cycles for a vector that is copied, for each more of which a part is kept, and for an
-// element by itself.
+inline constexpr double kTileCycles = 60;      // overhead of a call of one tile
+inline constexpr double kNextTileCycles = 10;  // overhead of a tile that follows another in a call
+inline constexpr double kShareOfPeak = 0.85;   // fraction of the peak that products reach
+// Packing: cycles per vector that is copied, per additional vector that is read for it (of which a
+// stride uses only a part), and per element that is copied alone.
 inline constexpr double kCopied = 3;
 inline constexpr double kParted = 2;
 inline constexpr double kElement = 2;
-inline constexpr double kTransformed = 2.5;  // a vector of a Winograd tile, in or out
-// Prefetching: steps of depth ahead in weights that lie in one piece, some 30 cycles of
-// multiply-adds or what the second-level cache takes; and a matrix that may come into it beside the
-// present one.
+inline constexpr double kTransformed = 2.5;  // cycles per vector of a Winograd transform, in or out
+// Prefetch distance in prepacked weights that are used once, in steps of the depth: some 30 cycles
+// of multiply-adds, or of loads from the second-level cache. Size in bytes up to which the matrix
+// of the next outer point is prefetched into that cache, beside the current one.
 inline constexpr int64_t kPrefetchSteps = 4;
 inline constexpr int64_t kLargestPrefetched = 256 << 10;
-// Zen fetches the next columns by itself: hints cost models 1 to 5 % there. Where they spared
-// Sapphire Rapids a tenth of BERT's time, the processor does not look beyond a page.
+// Whether the hardware prefetches the next columns of a product. Zen does: software prefetches made
+// models 1 to 5 % slower there. Sapphire Rapids does not prefetch beyond a page: there they saved a
+// tenth of BERT's time.
 inline bool fetches_columns(const Device& device) {
   return device.micro_architecture.starts_with("znver");
 }
 
 // --- memory -----------------------------------------------------------------------------------
 
-// Bytes a cycle, by where they come from and go to; L1 and L2 by their ports, the others measured.
+// Bytes per cycle by the level that holds the data; L1 and L2 by their ports, the others measured.
 inline constexpr double kFirstLevel = 64;
 inline constexpr double kSecondLevel = 32;
 inline constexpr double kLastLevel = 12;
 inline constexpr double kMemory = 6;
 
-// Bytes of rows and blocks that loops keep between two passes. Of a window's source in a strip: so
-// few that copying and reducing take turns often and memory is never waited for long, but not so
-// few that strips repeat too much of their neighbours.
+// Bytes that loops keep in a cache between two passes. The source of a window, per strip: small
+// enough that copying and reducing alternate often, which hides the latency of memory, large enough
+// that the halo of a strip is a small part of it.
 inline constexpr int64_t kWindowStrip = 6 << 10;
-// Two rows at a time stay in the first-level cache; a row that is read several times, and a block
-// until it is written, in the second-level one.
+// A row of which two are processed at a time: both stay in the first-level cache. A row that is
+// read several times, and a block that is gathered before it is streamed: second-level cache.
 inline constexpr int64_t kLargestPairedRow = 8 << 10;
 inline constexpr int64_t kLargestRow = 256 << 10;
 inline constexpr int64_t kLargestGathered = 128 << 10;
-// What the second-level TLB covers (1,536 entries and more of 4 KiB since Skylake), with a margin.
+// Covered by the second-level TLB (1,536 pages of 4 KiB or more since Skylake), with a margin.
 inline constexpr int64_t kTlbBytes = int64_t{4} << 20;
 
 inline int64_t second_level_bytes(const Device& device) {
@@ -89,20 +90,21 @@ inline int64_t second_level_bytes(const Device& device) {
   return device.caches[1].bytes > 0 ? device.caches[1].bytes : kUnknown;
 }
 
+// Cycles to move `bytes`, at the bandwidth of the smallest cache that holds all of them.
 inline double moving_cycles(double bytes, const Device& device) {
   if (bytes <= static_cast<double>(device.caches[0].bytes)) return bytes / kFirstLevel;
   if (bytes <= static_cast<double>(second_level_bytes(device))) return bytes / kSecondLevel;
   return bytes / (bytes <= static_cast<double>(device.last_cache().bytes) ? kLastLevel : kMemory);
 }
 
-// Of weights that do not stay in the second-level cache.
+// Cycles to fetch weights; 0 if they stay in half of the second-level cache.
 inline double fetching_cycles(double bytes, const Device& device) {
   const auto cache = static_cast<double>(second_level_bytes(device));
   return bytes > cache / 2 ? bytes / kMemory : 0;
 }
 
-// Whether results of this many bytes would leave the caches before anyone reads them, so that they
-// had better go past them.
+// Whether results of this many bytes would be evicted from the caches before they are read, so that
+// non-temporal stores are better.
 inline bool exceeds_caches(const Device& device, int64_t bytes) {
   constexpr int64_t kLeast = int64_t{8} << 20;
   return bytes >= std::max(kLeast, device.last_cache().bytes / 4);

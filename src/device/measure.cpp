@@ -23,13 +23,14 @@ namespace aoe {
 namespace {
 
 constexpr int kRepeats = 12;
-// About a millisecond: long beside a barrier, short beside the time a shared machine leaves alone.
+// About a millisecond: long compared with a barrier, short enough that a shared machine does not
+// interrupt every run.
 constexpr double kFlopsPerLoop = 100e6;
 
-// Times the last cache, which need not be as small as it is announced: behind a hypervisor a
-// process may get much more of it.
+// Copies touch this many times the size of the last-level cache, because a process may have more of
+// it than is announced, for instance behind a hypervisor.
 constexpr int kBeyond = 16;
-// A machine that announces a small cache, or none, may sit on a large one.
+// Assumed minimum of the last-level cache: a small one or none may be announced wrongly.
 constexpr int64_t kLeastCache = 32 << 20;
 constexpr int64_t kMostBytes = 1 << 30;
 constexpr size_t kAlignment = 64;
@@ -39,7 +40,7 @@ double seconds() {
   return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-// A processor that refuses leaves the thread where it is: a rate still worth knowing.
+// Ignores errors: the rate of an unpinned thread is still useful.
 void pin_this_thread(int cpu) {
   const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
       CPU_ALLOC(cpu + 1), [](cpu_set_t* allocated) { CPU_FREE(allocated); });
@@ -49,9 +50,9 @@ void pin_this_thread(int cpu) {
   pthread_setaffinity_np(pthread_self(), bytes, set.get());
 }
 
-// What `body` does on all of `cpus` at once, each part of it worth `work`, by the time from the
-// first's begin to the last's end; the best of several times. None of the threads is the
-// caller's, whose affinity must not change.
+// Work per second of `body` on all `cpus` at once; each call does `work` units. A run lasts from
+// the start of the first thread to the end of the last; the best of kRepeats runs counts. All
+// threads are new ones, because the affinity of the calling thread must not change.
 double best_rate(const std::vector<int>& cpus, double work, const std::function<void(int)>& body) {
   const int threads = static_cast<int>(cpus.size());
   std::barrier sync(threads);
@@ -60,7 +61,7 @@ double best_rate(const std::vector<int>& cpus, double work, const std::function<
   double best = 0;
   const auto run = [&](int thread) {
     pin_this_thread(cpus[thread]);
-    body(thread);  // Not counted: the clock's rise, and memory's first touch.
+    body(thread);  // Warm-up: the clock rises, and memory is touched first.
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
       sync.arrive_and_wait();
       begin[thread] = seconds();
@@ -119,7 +120,7 @@ double copy_rate(const Device& device, const std::vector<int>& cpus) {
   }
   std::vector<char> touched(threads, false);
   const auto touch = [&](int thread) {
-    // By the thread that will copy: memory belongs to the node of the core that touches it first.
+    // In the thread that copies: a page belongs to the NUMA node of the core that touches it first.
     if (touched[thread]) return;
     for (const auto* side : {&from, &to}) std::fill_n((*side)[thread].get(), count, 1.0f);
     touched[thread] = true;
@@ -139,7 +140,7 @@ double copy_rate(const Device& device, const std::vector<int>& cpus) {
 
 int64_t bytes_beyond_caches(const Device& device, int threads) {
   const Cache& last = device.last_cache();
-  // Threads on cores that do not share the last cache have one each.
+  // Number of last-level caches that so many threads use together.
   const int64_t caches = last.shared_by > 0 ? (threads + last.shared_by - 1) / last.shared_by : 1;
   return std::min(kBeyond * std::max(caches * last.bytes, kLeastCache), kMostBytes);
 }

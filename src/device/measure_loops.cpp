@@ -11,14 +11,14 @@
 namespace aoe {
 namespace {
 
-// Read and written around each loop, so that the compiler neither computes nor drops it.
+// Read before and written after each loop, so that the compiler cannot fold or remove the loop.
 std::atomic<float> sink;
 
 constexpr float kFactor = 0.999f;  // With the addend below, sums stay near one.
 constexpr float kAddend = 0.001f;
 
-// Each kind of vector has its loop written out: the instruction set belongs to a function, and what
-// is to be compiled for it must stand in that function.
+// The loop is repeated for each vector width: the target attribute applies to one function, so code
+// for an instruction set has to be in a function of its own.
 
 template <size_t... Chain>
 void plain_sums(int64_t steps, std::index_sequence<Chain...>) {
@@ -84,7 +84,7 @@ __attribute__((target("avx"))) void avx_streaming_copy(float* to, const float* f
 std::vector<FmaLoop> fma_loops(const Device& device) {
 #if defined(__x86_64__)
   if (device.has(Feature::avx512)) {
-    // The narrower ones too: some processors slow down for wide vectors.
+    // AVX2 too: some processors lower their clock for wide vectors.
     return {avx512_loop<8>(), avx512_loop<12>(), avx512_loop<24>(), avx2_loop<10>()};
   }
   if (device.has(Feature::avx2)) return {avx2_loop<8>(), avx2_loop<10>(), avx2_loop<12>()};

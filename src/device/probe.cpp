@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kDone = 1;
 
-// Without what other libraries want done around a fork: this child runs none of their code.
+// Forks without atfork handlers of other libraries if possible: the child runs none of their code.
 pid_t fork_plainly() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
   return _Fork();
@@ -22,7 +22,7 @@ pid_t fork_plainly() {
 #endif
 }
 
-// A crash in the child ends it quietly: no core file, no handler of the host's.
+// Makes a fault end the child silently: without a core file, without the host's signal handlers.
 void end_on_faults() {
   struct sigaction action = {};
   action.sa_handler = [](int) { _exit(1); };
@@ -43,8 +43,8 @@ void end_on_faults() {
   _exit(0);
 }
 
-// Whether the child says that it is done. Its word comes through a pipe: its exit status may go to
-// a host that waits for all children. A pipe that ends without a word is a child that died.
+// Whether the child reports through the pipe that it is done; end of file means that it died. Its
+// exit status cannot serve, because a host that waits for all children may consume it.
 bool says_done(int pipe, std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + timeout;
@@ -64,7 +64,7 @@ bool says_done(int pipe, std::chrono::milliseconds timeout) {
 
 #if defined(__x86_64__)
 
-// The compiler is told of the narrow registers only: it uses no others here.
+// Clobbers name only xmm registers: the compiler uses no wider ones in this file.
 
 void run_fma() { asm volatile("vfmadd231ps %%xmm0, %%xmm0, %%xmm1" ::: "xmm0", "xmm1"); }
 
@@ -128,8 +128,8 @@ bool runs_in_child(const std::function<void()>& body, std::chrono::milliseconds 
   }
   const bool done = says_done(ends[0], timeout);
   close(ends[0]);
-  // Only one that is still there, and is not needed any more, done or not: the number of one that
-  // the host has waited for may be another's.
+  // Done or not, the child is not needed any more. It is killed only if it still exists: if the
+  // host has waited for it already, its pid may belong to another process.
   if (waitpid(child, nullptr, WNOHANG) == 0) {
     kill(child, SIGKILL);
     while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
@@ -145,13 +145,13 @@ bool features_run(const Features& features) {
 Features working_features(const Features& announced,
                           const std::function<bool(const Features&)>& run) {
   if (announced == Features{}) return announced;
-  // Forking a large process takes long: one child, unless something does not run.
+  // One child for all features, because forking a large process is slow; one each if that fails.
   if (run(announced)) return announced;
   Features working;
   for (const Feature feature : kFeatures) {
     working.set(feature, announced.has(feature) && run({feature}));
   }
-  // What kernels expect beside wider vectors.
+  // Features that kernels for wider vectors expect as well.
   const auto need = [&](Feature feature, Features others) {
     if (!working.has_all(others)) working.set(feature, false);
   };

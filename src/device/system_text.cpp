@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// More than any kernel is built for: a list that names more is ignored.
+// Higher numbers in a list are ignored: no Linux kernel is built for as many processors.
 constexpr int kMostCpus = 1 << 16;
 
 bool parse_number(std::string_view text, int& number) {
