@@ -9,9 +9,11 @@
 namespace aoe {
 namespace {
 
-// Repetitions repeat steps: (((a{1000}){1000}){1000}) must not take the memory.
+// Limit of the nodes that are expanded. Repetitions copy the steps of their operand, so that
+// (((a{1000}){1000}){1000}) would exhaust the memory.
 constexpr size_t kMaxSteps = 20000;
 
+// Translates a parsed expression to steps (Thompson's construction).
 class Assembler {
  public:
   std::vector<Regex::Step> assemble(const RegexNode& node) {
@@ -119,7 +121,7 @@ void Regex::follow(size_t first, const std::u32string& text, size_t at, std::vec
   while (!open.empty()) {
     const size_t state = open.back();
     open.pop_back();
-    // Places are counted from 1, so that 0 is "never".
+    // Positions are stored plus 1; 0 means never.
     if (reached[state] == at + 1) continue;
     reached[state] = at + 1;
     const Step& step = steps_[state];
@@ -140,7 +142,7 @@ void Regex::follow(size_t first, const std::u32string& text, size_t at, std::vec
 
 bool Regex::matches(std::string_view encoded) const {
   const std::u32string text = utf8_decoded(encoded);
-  std::vector<size_t> reached(steps_.size(), 0);  // where each step was reached last
+  std::vector<size_t> reached(steps_.size(), 0);  // last position of each step, plus 1
   std::vector<size_t> active;
   follow(0, text, 0, active, reached);
   for (size_t at = 0; at < text.size() && !active.empty(); ++at) {

@@ -8,17 +8,17 @@
 
 namespace aoe {
 
-// A regular expression in RE2's syntax, matched against whole UTF-8 strings in time linear in their
-// length: all states that the text so far can have led to are followed at once. What only matters
-// to captures (names, laziness) is accepted and makes no difference. Case is ignored for ASCII
-// letters only; Unicode classes (\p{Greek}) are not supported.
+// A regular expression in RE2's syntax, compiled to an NFA whose states are all simulated at once:
+// the time to match is linear in the length of the text. It matches whole UTF-8 strings. Syntax
+// that affects only captures (names, laziness) is accepted and has no effect. Case is ignored for
+// ASCII letters only; Unicode classes (\p{Greek}) are not supported.
 class Regex {
  public:
   explicit Regex(std::string_view pattern);
 
   bool matches(std::string_view text) const;
 
-  // A set of characters: ranges in ascending order, ends included.
+  // A set of characters: disjoint ranges in ascending order, ends included.
   using Set = std::vector<std::pair<char32_t, char32_t>>;
 
   enum class Check : uint8_t {
@@ -30,22 +30,25 @@ class Regex {
     no_word_edge
   };
 
+  // A state of the NFA.
   struct Step {
     enum class Op : uint8_t {
-      one_of,  // takes one character of the set
-      fork,    // goes on here and there
+      one_of,  // consumes one character of the set
+      fork,    // continues both with the next step and at `target`
       jump,
-      check,  // goes on if the check holds at this place
+      check,  // continues if the check holds at this position
       accept,
     };
     Op op = Op::accept;
     Check check = Check::text_begin;
-    size_t target = 0;  // of fork and jump; others go on with the next step
+    size_t target = 0;  // of fork and jump; all but jump and accept continue with the next step
     Set set;
   };
 
  private:
-  // Adds `first` and all steps that it leads to without taking a character.
+  // Adds to `active` the steps that consume or accept and are reached from `first` without
+  // consuming a character (the epsilon closure). reached[step] - 1 is the position of the last
+  // visit, so that a step is visited once per position.
   void follow(size_t first, const std::u32string& text, size_t at, std::vector<size_t>& active,
               std::vector<size_t>& reached) const;
 

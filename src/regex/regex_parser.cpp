@@ -6,10 +6,22 @@
 
 #include "base/error.h"
 
+// A recursive-descent parser. In reading order:
+//
+//   unquoted              rewrites \Q...\E to escaped characters before parsing
+//   alternatives          a|b|c, within which flags are restored at the end
+//   sequence              atoms with their repetitions
+//   atom, group, escape   single characters, classes, checks, (groups) and (?flags)
+//   bracketed             [classes]
+//   repetition            * + ? {n,m}
+//
+// at_ is the position of the next character. Patterns come from untrusted models, so nesting and
+// repetitions are limited.
+
 namespace aoe {
 namespace {
 
-constexpr int kMaxDepth = 500;     // of groups within groups
+constexpr int kMaxDepth = 500;     // of nested groups: the parser recurses
 constexpr int kMaxRepeats = 1000;  // in one {n,m}, as in RE2
 constexpr char32_t kNone = 0xffffffff;
 
@@ -26,7 +38,7 @@ bool is_letter_or_digit(char32_t c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-// With each character between \Q and \E escaped by itself.
+// The pattern with each character between \Q and \E escaped instead.
 std::u32string unquoted(const std::u32string& pattern) {
   std::u32string result;
   bool quoting = false;
@@ -59,7 +71,7 @@ class Parser {
  private:
   struct Flags {
     bool ignore_case = false;
-    bool lines = false;  // ^ and $ match at each line
+    bool lines = false;  // ^ and $ match at the ends of each line
     bool dot_is_all = false;
   };
 
@@ -283,7 +295,7 @@ std::optional<int> Parser::number() {
   return at_ > start ? std::optional(value) : std::nullopt;
 }
 
-// Least and most repetitions. Braces that say none are characters.
+// Minimum and maximum number of repetitions. Braces that are not a repetition are characters.
 std::optional<std::pair<int, int>> Parser::repetition() {
   if (take('*')) return {{0, RegexNode::kNoLimit}};
   if (take('+')) return {{1, RegexNode::kNoLimit}};

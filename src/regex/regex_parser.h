@@ -15,18 +15,19 @@ struct RegexNode {
   Regex::Set set;
   Regex::Check check = Regex::Check::text_begin;
   std::vector<RegexNode> parts;
-  int least = 0;
-  int most = 0;
+  int least = 0;  // of a repeat
+  int most = 0;   // of a repeat; kNoLimit if unbounded
 };
 
 RegexNode parse_regex(const std::u32string& pattern);
 
-// The characters of a class that `letter` names after a backslash (d, w, s and the capitals for
-// what they leave out), or of one named as in [[:alpha:]]; empty if there is none of that name.
+// The characters of the class \d, \w or \s, or of its complement \D, \W or \S; of a class named as
+// in [[:alpha:]]. Empty if there is no such class.
 Regex::Set perl_class(char32_t letter);
 Regex::Set posix_class(std::string_view name);
 
-// In order and without overlap; what is in none of the ranges; ASCII letters in both cases.
+// Sorts ranges and merges those that overlap or touch; returns all characters outside of the
+// (normalized) set; adds the other case of its ASCII letters.
 Regex::Set normalized(Regex::Set set);
 Regex::Set complement(const Regex::Set& set);
 Regex::Set both_cases(Regex::Set set);
