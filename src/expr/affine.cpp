@@ -6,9 +6,10 @@
 namespace aoe {
 namespace {
 
+// Bounds and coefficients beyond this are rejected, so that sums of a few stay within int64.
 constexpr int64_t kFar = int64_t{1} << 61;
 
-// Wide enough for any product of two int64 and any sum of a few.
+// Holds any product of two int64, and sums of a few products.
 using Wide = __int128;
 
 std::optional<int64_t> narrowed(Wide value) {
@@ -23,7 +24,7 @@ std::optional<Interval> interval(Wide low, Wide high) {
   return Interval{*a, *b};
 }
 
-// a x factor + b, coefficient by coefficient.
+// a * factor + b; none if a coefficient is too large.
 std::optional<Affine> combined(const Affine& a, int64_t factor, const Affine& b) {
   Affine result = b;
   const auto constant = narrowed(Wide{a.constant} * factor + b.constant);
@@ -48,7 +49,7 @@ std::optional<Interval> product(const Interval& a, const Interval& b) {
   return interval(*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4));
 }
 
-// Truncating division and both remainders by a known positive number.
+// Bounds of div, mod or rem by a positive constant.
 std::optional<Interval> quotient(ExprOp op, const Interval& a, int64_t divisor) {
   if (op == ExprOp::div) return Interval{a.low / divisor, a.high / divisor};
   if (floor_div(a.low, divisor) == floor_div(a.high, divisor) && a.low >= 0) {
@@ -139,7 +140,7 @@ std::optional<Interval> interval_of(const Expr& index, const Shape& extents, boo
   const auto of_operand = [&](size_t i) {
     return interval_of(index->operands[i], extents, overflows);
   };
-  // A number that is too far to have an interval is known all the same.
+  // A constant beyond kFar has no interval but is known, so that adding to it counts as overflow.
   const auto is_known = [&](size_t i, const std::optional<Interval>& range) {
     return range || index->operands[i]->op == ExprOp::constant;
   };
@@ -160,7 +161,7 @@ std::optional<Interval> interval_of(const Expr& index, const Shape& extents, boo
     }
     case ExprOp::min:
     case ExprOp::max: {
-      // One bounded side bounds one end even if the other side is anything.
+      // A bounded operand bounds one end of the result even if the other operand is unbounded.
       constexpr Interval anything{-kFar, kFar};
       const auto a = of_operand(0);
       const auto b = of_operand(1);

@@ -15,7 +15,7 @@ Expr Operand::broadcast_at(const Axes& point) const {
 }
 
 Operand Builder::add_value(TensorType type) {
-  type.count();  // fails when it overflows, before anyone multiplies extents
+  type.count();  // fails on overflow, so that extents can be multiplied without checks later
   Operand operand{static_cast<int>(workload_.values.size()), type.dtype, type.shape};
   workload_.values.push_back({.type = std::move(type), .view_of = -1, .constant = {}});
   return operand;

@@ -19,41 +19,41 @@ struct Operand {
   int64_t extent(int64_t axis) const { return shape[normalize_axis(axis, rank())]; }
 
   Expr operator()(Axes index) const { return Expr::load(id, dtype, std::move(index)); }
-  // Elements beyond the edges are `outside`.
+  // Elements out of bounds read as `outside`.
   Expr or_outside(Axes index, const Expr& outside) const {
     return Expr::load(id, dtype, std::move(index), outside);
   }
-  // Element at a point of a shape this one broadcasts to.
+  // Element at a point of a shape that this one broadcasts to.
   Expr broadcast_at(const Axes& point) const;
 };
 
-// Builds a workload stage by stage. `Operand`s are handles to what was built so far, so operators
-// compose as functions: `softmax(b, matmul(b, q, k), -1)`.
+// Builds a workload stage by stage. `Operand`s are handles to its values, so operators compose as
+// functions: `softmax(b, matmul(b, q, k), -1)`.
 class Builder {
  public:
   using Body = std::function<Expr(const Axes&)>;
-  // Out axes and reduce axes to the elements of a reduction.
+  // From output axes and reduce axes to the elements of a reduction.
   using Elements = std::function<std::vector<Expr>(const Axes&, const Axes&)>;
-  // Out axes and the reduced tuple to results.
+  // From output axes and the reduced tuple to results.
   using Results = std::function<std::vector<Expr>(const Axes&, const std::vector<Expr>&)>;
 
   Operand input(TensorType type);
   Operand constant(Tensor tensor);
   Operand reshape(const Operand& a, Shape shape);
 
-  // One element for each point of `shape`. The type is the body's.
+  // One element per point of `shape`, of the type of the body's expression.
   Operand compute(Shape shape, const Body& body);
-  // Several results for each point.
+  // Several results per point.
   std::vector<Operand> compute_all(Shape shape,
                                    const std::function<std::vector<Expr>(const Axes&)>& body);
-  // Reduction to one result: the reduced value itself.
+  // A reduction whose result is the reduced value itself.
   Operand reduce(const Reducer& reducer, Shape shape, Shape over,
                  const std::function<Expr(const Axes&, const Axes&)>& element);
-  // The general form: tuples, and results computed from them.
+  // The general form: reduces tuples and computes results from them.
   std::vector<Operand> reduce_all(const Reducer& reducer, Shape shape, Shape over,
                                   const Elements& elements, const Results& results);
 
-  // Elementwise over broadcast operands, all of one type or not as the body wants.
+  // Elementwise over broadcast operands. They may have different types if the body converts them.
   Operand map(const std::vector<Operand>& operands,
               const std::function<Expr(const std::vector<Expr>&)>& body);
   Operand map(const Operand& a, const std::function<Expr(const Expr&)>& body);
@@ -61,7 +61,7 @@ class Builder {
               const std::function<Expr(const Expr&, const Expr&)>& body);
   Operand cast_to(const Operand& a, DType dtype);
 
-  // `outputs` in the caller's order; an operand may be an input or stand there twice.
+  // `outputs` in the caller's order; an operand may be an input, or occur more than once.
   Workload finish(const std::vector<Operand>& outputs);
 
  private:

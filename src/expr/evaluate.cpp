@@ -6,6 +6,17 @@
 #include "base/parallel.h"
 #include "expr/tape.h"
 
+// Runs the tapes of a workload (expr/tape.h). In reading order:
+//
+//   merged_loops    merges output axes, so that strips are long
+//   padded          the copies that out-of-bounds loads read instead of their tensor
+//   StageRun        one stage: run divides its points among threads, run_range into strips;
+//                   enter_strip sets the offsets of loads, run_strip interprets the tape
+//   Evaluator::run  the stages in order, with views of their results
+//
+// Output points are numbered row by row and computed independently of each other, so the result
+// does not depend on how they are divided among strips and threads.
+
 namespace aoe {
 namespace {
 
@@ -13,14 +24,14 @@ namespace {
 // longer strips instead.
 constexpr int64_t kLinear = 48;
 
-// Work below this is not worth another thread's start.
+// Less work (points times positions of the reduction) is not worth starting another thread.
 constexpr int64_t kParallelWork = 1 << 18;
 
-// Output axes that have one stride in all loads are merged, so that strips can be long.
+// The output axes of a stage, with neighbours merged where one stride spans both in all loads.
 struct Loops {
   Shape extents;
-  std::vector<std::vector<int64_t>> strides;  // for each load, along the merged axes
-  std::vector<int64_t> merged_from;           // original axis that each merged one starts with
+  std::vector<std::vector<int64_t>> strides;  // per load, along the merged axes
+  std::vector<int64_t> merged_from;           // first original axis of each merged one
 };
 
 Loops merged_loops(const Tape& tape, const Shape& axes) {
@@ -59,7 +70,7 @@ Tensor padded(const PaddedCopy& copy, const Tensor& tensor) {
     T* to = result.data<T>();
     std::fill_n(to, result.count(), outside);
     const size_t rank = copy.extent.size();
-    // The part of the copy that the tensor covers, row by row.
+    // Copies the part that the tensor covers, row by row.
     Shape first(rank);
     Shape last(rank);
     for (size_t i = 0; i < rank; ++i) {
@@ -109,7 +120,7 @@ class StageRun {
   void run(int threads, std::vector<Tensor>& outputs) const {
     const int64_t points = element_count(stage_.axes);
     const int64_t cost = std::max<int64_t>(1, reduce_count_);
-    // Whole rows to each thread, so that cutting does not shorten linear strips.
+    // Threads get whole rows, so that dividing the points does not shorten linear strips.
     const int64_t row = linear_ ? loops_.extents.back() : 1;
     int64_t grain = std::max<int64_t>(kStrip, kParallelWork / cost / 4);
     grain = ceil_div(grain, row) * row;
@@ -148,7 +159,7 @@ class StageRun {
     for (const Instr& instr : instrs) instr.run(instr, frame);
   }
 
-  // Where the strip's first point is along each merged axis.
+  // Position of a point along each merged axis.
   Shape position_of(int64_t point) const {
     Shape position(loops_.extents.size());
     for (size_t i = position.size(); i-- > 0;) {

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 48> kNames{
     "lt",       "le",    "and",  "or",    "xor",  "shl",   "shr",    "select"};
 static_assert(kNames.size() == static_cast<size_t>(ExprOp::select) + 1);
 
-// Index arithmetic on two known numbers; nothing where folding would have to think about overflow.
+// Folds index arithmetic on two constants; empty if it overflows or the operation is not folded.
 Expr folded(ExprOp op, int64_t a, int64_t b) {
   int64_t result = 0;
   bool overflow = false;
@@ -75,7 +75,7 @@ OpCost cost_of(ExprOp op) {
 
 Expr Expr::constant(DType dtype, double value) {
   if (!is_float(dtype)) {
-    // Beyond this a double has no integer next to it; NaN compares false.
+    // The range of int64; the comparison is false for NaN.
     require(std::fabs(value) < 0x1p63, "{} does not fit into {}", value, name(dtype));
     return integer(dtype, static_cast<int64_t>(value));
   }
@@ -106,7 +106,7 @@ Expr Expr::arg(int64_t which, DType dtype) {
 
 namespace {
 
-// The number that a small float type has in its place.
+// `number` rounded to the type of elements.
 double rounded(DType dtype, double number) {
   return dispatch(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -129,7 +129,7 @@ Expr Expr::load(int64_t tensor, DType dtype, std::vector<Expr> index, Expr outsi
       fail("elements of {} with {} outside: both must have one type", name(dtype),
            name(outside.dtype()));
     }
-    // It stands beside elements, and is one of their numbers.
+    // It takes the place of elements, so it is rounded like them.
     if (outside.is_constant() && is_float(dtype)) {
       outside = Expr::constant(dtype, rounded(dtype, outside->number));
     }
@@ -196,7 +196,7 @@ Expr highest(DType dtype) {
   return dispatch(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_integral_v<T>) {
-      // The bits of the largest uint64 are those of int64's -1.
+      // Constants keep integers as int64: the maximum of uint64 as -1, which has the same bits.
       return Expr::integer(dtype, static_cast<int64_t>(std::numeric_limits<T>::max()));
     } else {
       const int bits = dtype == DType::i4 || dtype == DType::u4 ? 4 : 2;

@@ -11,7 +11,7 @@
 
 namespace aoe {
 
-// What one node of an expression does. Comparisons and logic give bool.
+// Operation of a node of an expression. Comparisons and logical operations give bool.
 enum class ExprOp : uint8_t {
   constant,  // a number
   axis,      // position along an axis of the stage
@@ -46,33 +46,33 @@ enum class ExprOp : uint8_t {
   add,
   sub,
   mul,
-  div,  // of integers: towards zero; by zero: zero
+  div,  // of integers: rounds towards zero; division by zero gives zero
   mod,  // sign of the divisor, as Python's %
   rem,  // sign of the dividend, as C's fmod
   pow,
-  min,
-  max,  // NaN if either is
+  min,  // NaN if either operand is
+  max,  // likewise
   eq,
   lt,
   le,
   bit_and,
   bit_or,
-  bit_xor,  // of bools: logic
+  bit_xor,  // and the two above: logical operations on bools
   shl,
   shr,
-  select,  // condition ? a : b; only the chosen side's loads need be in bounds
+  select,  // condition ? a : b; only loads of the selected operand need be in bounds
 };
 
 std::string_view name(ExprOp op);
 // Whether the result is bool, whatever the operands are.
 bool gives_bool(ExprOp op);
 
-// What an operation takes on a vector, by kind.
+// Cost class of an operation on vectors.
 enum class OpCost : uint8_t {
-  none,      // no operation: what is there, or loaded
-  simple,    // an instruction
-  division,  // a slow one
-  function,  // many
+  none,      // leaves and loads
+  simple,    // one instruction
+  division,  // one slow instruction
+  function,  // many instructions
 };
 OpCost cost_of(ExprOp op);
 
@@ -83,11 +83,11 @@ class Expr {
   struct Node {
     ExprOp op;
     DType dtype;
-    std::vector<Expr> operands;  // of a load: its index, then the value outside, if it has one
-    int64_t id = 0;              // constant: its integer value; axis, arg: which; load: the tensor
-    double number = 0;           // constant: its value
-    int rank = 0;                // load: how many operands are the index
-    bool linear = false;         // load: its only index is a linear offset, known to be inside
+    std::vector<Expr> operands;  // load: its index, then the value outside, if it has one
+    int64_t id = 0;              // integer constant: value; axis, arg: number; load: tensor
+    double number = 0;           // constant: value
+    int rank = 0;                // load: number of operands that are the index
+    bool linear = false;         // load: its only index is a linear offset, known to be in bounds
   };
 
   Expr() = default;
@@ -99,9 +99,9 @@ class Expr {
   static Expr axis(T which) {
     return Expr({ExprOp::axis, DType::i64, {}, static_cast<int64_t>(which)});
   }
-  static Expr position(int64_t value);  // a number in an index
+  static Expr position(int64_t value);  // a constant in an index: i64
   static Expr arg(int64_t which, DType dtype);
-  // With an `outside`, an index beyond the tensor gives that value; without, it must be in bounds.
+  // With `outside`, an index out of bounds gives that value; without, it must be in bounds.
   static Expr load(int64_t tensor, DType dtype, std::vector<Expr> index, Expr outside = {});
 
   static Expr linear_load(int64_t tensor, DType dtype, Expr offset);
@@ -124,14 +124,14 @@ class Expr {
 // Axis expressions `first`, `first + 1`, ...
 std::vector<Expr> axes_from(size_t first, size_t count);
 
-// Building blocks fold constants and drop x + 0 and x * 1 on integers, so that an index reads as a
-// person would write it.
+// These fold constants and drop x + 0 and x * 1 on i64, so that indexes print as one would write
+// them.
 Expr unary(ExprOp op, const Expr& a);
 Expr binary(ExprOp op, const Expr& a, const Expr& b);
 Expr select(const Expr& condition, const Expr& a, const Expr& b);
 Expr cast(DType dtype, const Expr& a);
 
-// A number of the type of `like`.
+// A constant of the type of `like`.
 template <typename T>
   requires std::is_arithmetic_v<T>
 Expr number_like(const Expr& like, T value) {
@@ -139,7 +139,7 @@ Expr number_like(const Expr& like, T value) {
   else return Expr::integer(like.dtype(), static_cast<int64_t>(value));
 }
 
-// Infinity of a float type, the extreme value of an integer type.
+// Minus or plus infinity of a float type, the extreme value of an integer type.
 Expr lowest(DType dtype);
 Expr highest(DType dtype);
 

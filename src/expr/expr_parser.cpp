@@ -6,14 +6,17 @@
 namespace aoe {
 namespace {
 
-// Each level takes some hundred bytes of the stack. The printer stays below kPrintedNesting.
+// Limit of nesting: each level takes some hundred bytes of the stack. Printed texts stay below
+// kPrintedNesting.
 constexpr int kDeepestText = 4 * kPrintedNesting;
-// Temporaries let a short text say a high expression, and every traversal of one recurses.
+// Limit of the height of an expression: with temporaries, a short text can define a high one, and
+// traversals recurse.
 constexpr int kHighestExpr = 4096;
-// ... or a large one. Nodes of all indexes of a workload, written out: to find where an index lies
-// takes a traversal of all of them.
+// Limit of the nodes of all indexes of a workload, counted as trees: interval_of visits a shared
+// node once per use, which is exponential in the length of a text with temporaries.
 constexpr int64_t kIndexNodes = int64_t{1} << 22;
 
+// One level of nesting, while it exists.
 class Deeper {
  public:
   Deeper(int& nesting, const Token& at) : nesting_(nesting) {
@@ -116,7 +119,7 @@ Expr ExprParser::expression(Context context) {
   return resolve_number(infix_form(context), context);
 }
 
-// There is no precedence: one operator, its operands in parentheses where they have one too.
+// There is no precedence: one operator, and operands that are infix forms have parentheses.
 ExprParser::Parsed ExprParser::infix_form(Context context) {
   const Token at = tokens_.current();
   const Deeper deeper(nesting_, at);
@@ -172,7 +175,7 @@ ExprParser::Parsed ExprParser::number() {
   return {at, resolve_number({at, {}, number}, dtype)};
 }
 
-// What begins with a name: a truth value, a cast, a function or an axis.
+// Parses an operand that begins with a name: a truth value, a cast, a function or an axis.
 ExprParser::Parsed ExprParser::named(Context context) {
   const Token at = tokens_.expect(Token::Kind::name, "a name");
   if (at.text == "true" || at.text == "false") {
@@ -265,13 +268,13 @@ Expr ExprParser::resolve_number(const Parsed& parsed, Context context) {
                                parsed.at, [&] { return constant_from(parsed.number, *context); }));
 }
 
-// A number has the type of the operand beside it, or, beside another number, that of the whole.
+// A number has the type of the other operand, or, beside another number, that of the context.
 void ExprParser::finish_pair(Parsed& a, Parsed& b, Context context) {
   if (!a.expr) a.expr = resolve_number(a, b.expr ? Context(b.expr.dtype()) : context);
   if (!b.expr) b.expr = resolve_number(b, a.expr.dtype());
 }
 
-// The one node for this structure in the stage.
+// The node of this stage for all expressions of this structure.
 Expr ExprParser::intern(const Token& at, const Expr& expr) {
   const ExprTable::Entry& entry = table_[table_.add(expr)];
   require(entry.height <= kHighestExpr, "{}: an expression of more than {} levels", at.place(),

@@ -11,10 +11,10 @@
 
 namespace aoe {
 
-// The type that a number has if it does not say so itself.
+// The type of a number that does not state one.
 using Context = std::optional<DType>;
 
-// Calls `fn`; an Error from it says where in the text.
+// Calls `fn`; prefixes an Error from it with the position in the text.
 template <typename Fn>
 auto with_error_location(const Token& at, const Fn& fn) {
   try {
@@ -24,7 +24,7 @@ auto with_error_location(const Token& at, const Fn& fn) {
   }
 }
 
-// The words of a text with the one at hand, and the demands a grammar makes of it.
+// The tokens of a text with the current one, and functions that consume an expected token or fail.
 class TokenStream {
  public:
   explicit TokenStream(std::string_view text) : lexer_(text), current_(lexer_.next()) {}
@@ -37,7 +37,7 @@ class TokenStream {
   void expect(std::string_view symbol);
   [[noreturn]] void fail_expected(std::string_view what) const;
 
-  // Numbers, each with the words that stand for it.
+  // Consume a number: an extent, the number of a value, arg or temporary, a signed number.
   int64_t integer(std::string_view what);
   int64_t parse_index(Token::Kind kind, std::string_view what);
   NumberText number();
@@ -48,13 +48,13 @@ class TokenStream {
   Token current_;
 };
 
-// Reads the expressions of one stage. Each list has separate temporaries.
+// Parses the expressions of one stage. The scope of a temporary is one list.
 class ExprParser {
  public:
   // The type of a value that may be loaded; fails for others.
   using Values = std::function<TensorType(const Token& at, int64_t id)>;
 
-  // `index_nodes` counts what all indexes of the workload come to; see kIndexNodes.
+  // `index_nodes` counts the nodes of all indexes of the workload; see kIndexNodes.
   ExprParser(TokenStream& tokens, size_t out_rank, Values values, int64_t& index_nodes)
       : axes(out_rank),
         tokens_(tokens),
@@ -62,16 +62,16 @@ class ExprParser {
         values_(std::move(values)),
         index_nodes_(index_nodes) {}
 
-  // What expressions may name now.
+  // What expressions may refer to at present: this many axes, args of these types, loads.
   size_t axes;
   std::vector<DType> args = {};
   bool loads = true;
 
-  // Expressions separated by semicolons. Beyond the end of `contexts` there is none.
+  // Parses expressions separated by semicolons. Those beyond the end of `contexts` have none.
   std::vector<Expr> list(const std::vector<Context>& contexts);
 
  private:
-  // An expression, or a number that has no type yet.
+  // An expression, or a number whose type is not known yet.
   struct Parsed {
     Token at;
     Expr expr;

@@ -8,7 +8,7 @@ namespace aoe {
 int ExprTable::add(const Expr& expr) {
   if (const auto known = by_node_.find(&*expr); known != by_node_.end()) return known->second;
   Entry entry;
-  bool shared = true;  // every operand is the very expression of its entry
+  bool shared = true;  // every operand is the canonical node of its entry
   for (const Expr& operand : expr->operands) {
     const int id = add(operand);
     const Entry& child = entries_[static_cast<size_t>(id)];

@@ -9,18 +9,18 @@
 
 namespace aoe {
 
-// Expressions by their structure: equal ones have one entry, whichever nodes they are made of.
+// Expressions by structure (hash-consing): equal ones have one entry, whichever nodes they have.
 class ExprTable {
  public:
   struct Entry {
-    Expr expr;                  // the first that was met; its operands are the operands' entries'
-    std::vector<int> operands;  // entries
-    int64_t size = 1;           // nodes, were it written out as a tree; kHuge if there are more
-    int height = 0;             // of a leaf: 0
+    Expr expr;                  // the canonical node, whose operands are canonical too
+    std::vector<int> operands;  // their entries
+    int64_t size = 1;           // number of nodes as a tree, at most kHuge
+    int height = 0;             // 0 for a leaf
   };
   static constexpr int64_t kHuge = int64_t{1} << 60;
 
-  // The entry of `expr`, new or not.
+  // Returns the entry of `expr`, which it adds if there is none.
   int add(const Expr& expr);
   const Entry& operator[](int entry) const { return entries_[static_cast<size_t>(entry)]; }
   size_t size() const { return entries_.size(); }
@@ -31,7 +31,7 @@ class ExprTable {
   std::vector<Entry> entries_;
   std::map<Key, int> by_structure_;
   std::unordered_map<const Expr::Node*, int> by_node_;
-  std::vector<Expr> kept_;  // a node that is gone could give its address to another
+  std::vector<Expr> kept_;  // keeps the nodes of by_node_ alive: their addresses must stay unique
 };
 
 }  // namespace aoe

@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// The locale has no say here.
+// Unlike those of <cctype>, independent of the locale.
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_name(char c) { return is_letter(c) || is_digit(c); }

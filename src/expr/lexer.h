@@ -6,7 +6,7 @@
 
 namespace aoe {
 
-// A word of a workload's text, and where it stands.
+// A token of a workload's text, and its position.
 struct Token {
   enum class Kind : uint8_t {
     name,
@@ -27,12 +27,12 @@ struct Token {
 
   // "line 2, column 7"
   std::string place() const;
-  // As a message names it: "'%3'", "the end of the line".
+  // For messages: "'%3'", "the end of the line".
   std::string describe() const;
   bool is(std::string_view symbol) const { return kind == Kind::symbol && text == symbol; }
 };
 
-// Cuts a text into words, one at a time. A copy looks ahead.
+// Splits a text into tokens. A copy is cheap and serves to look ahead.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : rest_(text) {}

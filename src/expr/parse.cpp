@@ -8,16 +8,28 @@
 #include "expr/expr_parser.h"
 #include "expr/text.h"
 
+// A recursive-descent parser of the grammar in docs/workload.md; expr_parser.cpp has the
+// expressions. In reading order:
+//
+//   statement               one line: an input, view, constant, stage or the outputs
+//   type, declare           declarations, with limits on sizes
+//   constant                contents from the text, or by their hash
+//   stage                   results and expressions; reduction and custom_reducer
+//   finish                  views, numbering of values, verify()
+//
+// Only values in ready_ can be read: inputs, constants, results of earlier lines, views of these.
+
 namespace aoe {
 namespace {
 
-// Far beyond any printed workload, and what keeps the memory for one bounded.
+// Far longer than any printed workload; bounds the memory that parsing takes.
 constexpr size_t kLongestText = size_t{1} << 20;
-// Bytes of a value and points of a stage, far beyond any machine: whatever is computed with a few
-// of them stays within 64 bits.
+// Limit of the bytes of a value and of the points of a stage: far beyond any machine, and small
+// enough that sums and small multiples fit into 64 bits.
 constexpr int64_t kTooLarge = int64_t{1} << 56;
 
-// `unit` for each element; an axis without elements counts as one that has one.
+// Whether a shape with `unit` per element exceeds the limit. An extent of 0 counts as 1, as in
+// row_major_strides.
 bool is_too_large(const Shape& extents, int64_t unit) {
   int64_t total = unit;
   for (const int64_t extent : extents) {
@@ -41,7 +53,7 @@ class Parser {
  private:
   using Kind = Token::Kind;
 
-  // One line; false after the last, which says the outputs.
+  // Parses one line; false after the last, which lists the outputs.
   bool statement() {
     const Token first = tokens_.current();
     const auto begins = [&](std::string_view word) {
@@ -105,13 +117,13 @@ class Parser {
     Workload::Value value{.type = type(), .view_of = -1, .constant = {}};
     tokens_.expect("=");
     const int64_t source = tokens_.parse_index(Kind::value, "a value");
-    // Rules out circles.
+    // Excludes cycles.
     require(source < id, "{}: %{} is a view of %{}, which does not come before it", at.place(), id,
             source);
     value.view_of = static_cast<int>(source);
     declare(at, id, std::move(value));
     views_.emplace_back(at, id);
-    // Where the elements are: found now, so that long chains of views cost nothing later.
+    // The value that holds the elements, resolved now: chains of views may be long.
     const auto chain = storage_.find(source);
     storage_[id] = chain == storage_.end() ? source : chain->second;
   }
@@ -179,7 +191,7 @@ class Parser {
     return contents;
   }
 
-  // The type of a value that a stage may read.
+  // The type of a value; fails if it is not declared or not computed yet.
   const TensorType& readable(const Token& at, int64_t id) const {
     const auto found = values_.find(id);
     require(found != values_.end(), "{}: %{} is not declared", at.place(), id);
@@ -276,7 +288,7 @@ class Parser {
     }
   }
 
-  // {identity -> combination}: a reduction that no name says.
+  // Parses {identity -> combination} of a reduction that is not built in.
   Reducer custom_reducer(const Token& name, ExprParser& exprs) {
     Reducer reducer{.name = std::string(name.text), .identity = {}, .combine = {}};
     tokens_.expect("{");
@@ -342,7 +354,7 @@ class Parser {
       const auto source = values_.find(view.view_of);
       require(source != values_.end(), "{}: a view of %{}, which is not declared", at.place(),
               view.view_of);
-      // One that was declared later would have made the view's storage another.
+      // If the source was declared as a view later, view() has recorded the wrong storage.
       const auto chain = storage_.find(view.view_of);
       require(storage_.at(id) == (chain == storage_.end() ? view.view_of : chain->second),
               "{}: a view of %{}, which is itself a view and must come first", at.place(),
@@ -364,8 +376,8 @@ class Parser {
   const ContentsLookup& lookup_;
   Workload workload_;
   std::map<int64_t, Workload::Value> values_;
-  std::map<int64_t, int64_t> storage_;  // of views
-  std::set<int64_t> ready_;             // inputs, constants, and what earlier stages gave
+  std::map<int64_t, int64_t> storage_;  // for each view, the value that holds its elements
+  std::set<int64_t> ready_;             // inputs, constants and results of earlier stages
   std::vector<std::pair<Token, int64_t>> views_;
   int64_t index_nodes_ = 0;
 };

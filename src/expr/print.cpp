@@ -9,17 +9,17 @@
 namespace aoe {
 namespace {
 
-// A list with more nodes than this is written with temporaries for what it uses more than once;
-// a shorter one reads better without.
+// A list with more nodes is written with temporaries for subexpressions that it uses more than
+// once; a shorter one is easier to read without.
 constexpr int64_t kLargeList = 160;
-// Shorter than the look for its definition.
+// Subexpressions of up to this many nodes are repeated: quicker to read than to look up.
 constexpr int64_t kSmallTerm = 6;
 
-// The type a number has if it does not say so itself.
+// The type of a number that does not state one.
 using Context = std::optional<DType>;
 
-// Expressions of one stage, separated by semicolons. All decisions follow from the structure of
-// the expressions, not from which nodes they share, so that a parsed text prints as it was.
+// Prints expressions of one stage, separated by semicolons. All decisions depend on the structure
+// of the expressions, not on which nodes they share, so that a parsed text prints as it was.
 class ListPrinter {
  public:
   ListPrinter(size_t out_rank, int& temporaries) : out_rank_(out_rank), temporaries_(temporaries) {}
@@ -64,7 +64,7 @@ class ListPrinter {
     if (!text_.empty()) text_ += "; ";
   }
 
-  // Writes the temporaries that the entry needs and that are not there yet.
+  // Writes the temporaries that the entry needs and that are not defined yet.
   void define(int id) {
     const auto at = static_cast<size_t>(id);
     if (visited_[at]) return;
@@ -77,7 +77,7 @@ class ListPrinter {
     names_[at] = temporaries_++;
   }
 
-  // `nested`: an operand of an infix form, where another one needs parentheses.
+  // `nested`: as an operand of an infix form, where another infix form needs parentheses.
   void write(int id, Context context, bool nested) {
     const ExprTable::Entry& entry = table_[id];
     const Expr::Node& node = *entry.expr;
@@ -137,7 +137,7 @@ class ListPrinter {
     return expr.is_constant() && !is_word(*expr);
   }
 
-  // As the parser finds them: see Parser::finish_pair.
+  // The contexts of the operands, as the parser determines them: see ExprParser::finish_pair.
   std::vector<Context> contexts_of(const ExprTable::Entry& entry, Context context) const {
     const ExprOp op = entry.expr->op;
     const auto pair = [&](int a, int b) {
@@ -160,7 +160,7 @@ class ListPrinter {
   int& temporaries_;
   ExprTable table_;
   std::vector<int> uses_;
-  std::vector<int> names_;  // of temporaries, by entry; or -1
+  std::vector<int> names_;  // number of the temporary of each entry, or -1
   std::vector<bool> visited_;
   bool large_ = false;
   std::string text_;
@@ -170,6 +170,7 @@ std::string type_text(const TensorType& type) {
   return fmt::format("{}[{}]", info(type.dtype).brief, fmt::join(type.shape, ","));
 }
 
+// Whether the reducer equals the built-in one of its name.
 bool name_says_all(const Reducer& reducer) {
   const auto builtin = reducer_named(reducer.name, reducer.identity[0].dtype());
   if (!builtin || builtin->size() != reducer.size()) return false;
@@ -192,7 +193,7 @@ class StagePrinter {
     }
     std::string text = fmt::format("{} = ", fmt::join(outputs, ", "));
     if (stage_.reducer) text += reduction(*stage_.reducer);
-    // The plain case, where the reduced value itself is the result, says no more.
+    // Without `->`, the reduced value itself is the result.
     if (stage_.reducer && stage_.reducer->size() == 1 && stage_.results.size() == 1 &&
         stage_.results[0]->op == ExprOp::arg) {
       return text;
@@ -218,7 +219,8 @@ class StagePrinter {
           fmt::format("{{{} -> ", list(reducer.identity, std::vector<Context>(contexts.size())));
       text += list(reducer.combine, contexts) + "}";
     } else {
-      // The reducer's type is found from the elements: they can only look to the output's.
+      // The parser finds the type of the reducer from its elements, so their numbers take the type
+      // of the output.
       const Reducer f32 = *reducer_named(reducer.name, DType::f32);
       for (size_t i = 0; i < contexts.size(); ++i) {
         if (f32.identity[i].dtype() == DType::f32) contexts[i] = type_of(stage_.outputs[0]).dtype;
@@ -268,7 +270,7 @@ std::string to_string(const Workload& workload) {
     const Workload::Value& value = workload.values[static_cast<size_t>(id)];
     text += fmt::format("{} %{} {}\n", value.weight ? "weight" : "in", id, type_text(value.type));
   }
-  // Views and constants come first, whichever stage makes or uses them.
+  // Views and constants come before all stages.
   for (size_t i = 0; i < workload.values.size(); ++i) {
     const Workload::Value& value = workload.values[i];
     if (value.view_of >= 0) {

@@ -10,7 +10,7 @@ Reducer simple(std::string name, Expr identity, Expr (*combine)(const Expr&, con
   return {std::move(name), {identity}, {combine(Expr::arg(0, dtype), Expr::arg(1, dtype))}};
 }
 
-// The tuples are (value, position). NaN counts as better than any number, as in numpy.
+// Tuples are (value, position). NaN is better than any number, as in NumPy.
 Reducer arg_best(std::string name, Expr worst, bool largest, bool last) {
   const DType dtype = worst.dtype();
   const Expr value_a = Expr::arg(0, dtype);
@@ -25,7 +25,7 @@ Reducer arg_best(std::string name, Expr worst, bool largest, bool last) {
   }
   const Expr sooner = last ? lt(position_a, position_b) : lt(position_b, position_a);
   const Expr take = better | (tied & sooner);
-  // The identity's position loses every tie.
+  // The position of the identity loses every tie.
   const int64_t nowhere = last ? -1 : std::numeric_limits<int64_t>::max();
   return {std::move(name),
           {worst, Expr::integer(DType::i64, nowhere)},
@@ -63,7 +63,7 @@ Reducer moments_of(DType dtype) {
   const auto arg = [&](int64_t i) { return Expr::arg(i, dtype); };
   const Expr count = arg(0) + arg(3);
   const Expr delta = arg(4) - arg(1);
-  const Expr share = arg(3) / max(count, 1);  // two identities have no elements between them
+  const Expr share = arg(3) / max(count, 1);  // the count of two identities is 0
   return {"moments",
           {Expr::integer(dtype, 0), Expr::integer(dtype, 0), Expr::integer(dtype, 0)},
           {count, arg(1) + delta * share, arg(2) + arg(5) + delta * delta * arg(0) * share}};

@@ -43,7 +43,7 @@ class Rewriter {
     return divided(expr->op, operands[0], operands[1]);
   }
 
-  // Division of known positions, which taps that are unrolled leave behind.
+  // Folds the division of constant positions, which arises from unrolled taps.
   static Expr divided(ExprOp op, const Expr& a, const Expr& b) {
     const bool known =
         a.dtype() == DType::i64 && a.is_constant() && b.is_constant() && a->id >= 0 && b->id > 0;
@@ -58,7 +58,7 @@ class Rewriter {
   std::map<const Expr::Node*, Expr> done_;
 };
 
-// 1 or 0 where a comparison's outcome is the same for all values, else nothing.
+// The outcome of a comparison if it is the same for all positions, else none.
 std::optional<bool> outcome(const Expr& condition, const Shape& extents) {
   const ExprOp op = condition->op;
   if (op != ExprOp::lt && op != ExprOp::le && op != ExprOp::eq) return std::nullopt;

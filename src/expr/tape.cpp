@@ -5,14 +5,28 @@
 
 #include "expr/rewrite.h"
 
+// Compiles a stage to a tape. In reading order:
+//
+//   Compiler::compile          the reduction, then the results
+//   compile_reduction          accumulators, elements and their combination
+//   compile_multiply_add       a sum of products of f32 loads as one fused instruction
+//   value_of, emit             one instruction per node and Mode, memoized
+//   emit_select                guards loads in a branch by the condition that takes it
+//   emit_load, strided         an affine index in bounds of the tensor, or of a padded copy of it,
+//                              becomes a strided load; any other a checked load
+//
+// Parts of elements that do not vary in the reduction are computed once per strip (list_of). Lists
+// run in the order that tape.h gives.
+
 namespace aoe {
 namespace {
 
-// A padded copy may be this much larger than its tensor; beyond, each load is checked instead.
+// Size limit of a padded copy: this many times its tensor, or kPaddedSmall elements. Beyond it,
+// each load is checked instead.
 constexpr int64_t kPaddedGrowth = 4;
 constexpr int64_t kPaddedSmall = 1 << 16;
 
-// By what it does: a reducer of another name may add, and one named so need not.
+// Whether the reducer is a sum, judged by its combination: the name of a custom one is arbitrary.
 bool adds(const Reducer& reducer) {
   const auto is_arg = [](const Expr& expr, int64_t which) {
     return expr->op == ExprOp::arg && expr->id == which;
@@ -38,12 +52,12 @@ class Compiler {
   }
 
  private:
-  // How an expression is compiled: floats widened to f64 or not, and under which condition its
-  // loads must be in bounds (a register, or -1 for always).
+  // How an expression is compiled: whether floats are widened to f64, and the condition under which
+  // its loads must be in bounds (a register, or -1 for always).
   struct Mode {
     bool wide = false;
     int guard = -1;
-    bool guard_varies = false;  // in the reduction
+    bool guard_varies = false;  // the guard varies in the reduction
     auto operator<=>(const Mode&) const = default;
   };
   static Mode narrow() { return {}; }
@@ -77,7 +91,7 @@ class Compiler {
     list.push_back(std::move(instr));
     return list.back().dst;
   }
-  // Rounds or wraps what an operation on a narrow type gave.
+  // Rounds or wraps the result of an operation to a narrow type.
   int narrowed(std::vector<Instr>& list, int reg, DType dtype, Mode mode) {
     const Instr::Run run = mode.wide ? nullptr : narrow_instruction(dtype);
     return run ? add(list, {.run = run, .a = reg}) : reg;
@@ -91,7 +105,7 @@ class Compiler {
   std::map<std::pair<const Expr::Node*, Mode>, int> registers_;
   std::map<const Expr::Node*, bool> varies_;
   std::map<const Expr::Node*, bool> unchecked_;
-  std::map<int64_t, int> arguments_;  // registers of arg(i) in what is being compiled
+  std::map<int64_t, int> arguments_;  // registers of arg(i) in the current part
 };
 
 bool Compiler::varies_in_reduction(const Expr& expr) {
@@ -113,7 +127,7 @@ bool Compiler::has_unchecked_load(const Expr& expr) {
 
 std::vector<Instr>& Compiler::list_of(const Expr& expr, Mode mode) {
   if (part_ == Part::results) return tape_.finish;
-  // A guard may vary in the reduction even where what it guards does not; a select of both varies.
+  // A guard may vary in the reduction even if the expression that it guards does not.
   const bool inner = part_ == Part::combination || mode.guard_varies || varies_in_reduction(expr);
   return inner ? tape_.inner : tape_.outer;
 }
@@ -228,7 +242,8 @@ int Compiler::emit_select(const Expr& expr, Mode mode) {
   const int condition = value_of(expr->operands[0], mode);
   const auto side = [&](const Expr& arm, bool taken) {
     if (!has_unchecked_load(arm)) return value_of(arm, mode);
-    // Where the condition is computed: an arm that does not vary in the reduction runs before it.
+    // Guards are computed with the condition, not with the select: a branch that does not vary in
+    // the reduction runs before it.
     std::vector<Instr>& guards = list_of(expr->operands[0], mode);
     int guard = condition;
     if (!taken) {
@@ -273,7 +288,7 @@ int Compiler::emit_cast(const Expr& expr, Mode mode) {
 }
 
 int Compiler::emit_load(const Expr& expr, Mode mode) {
-  assert(!mode.wide);  // reductions load in their elements, not while combining
+  assert(!mode.wide);  // only combinations are wide, and they do not load
   std::vector<Instr>& list = list_of(expr, mode);
   if (const auto load = strided(expr, mode.guard < 0)) {
     return add(list, {.run = strided_load_instruction(expr.dtype()), .load = *load});
@@ -317,7 +332,7 @@ std::optional<int> Compiler::strided(const Expr& load, bool may_pad) {
   for (size_t i = 0; i < shape.size(); ++i) {
     result.origin += index[i].constant * strides[i];
     for (size_t axis = 0; axis < extents_.size(); ++axis) {
-      if (extents_[axis] == 1) continue;  // never stepped along, so its coefficient may be anything
+      if (extents_[axis] == 1) continue;  // no steps along it, so its coefficient is arbitrary
       int64_t& stride = axis < stage_.axes.size()
                             ? result.out_strides[axis]
                             : result.reduce_strides[axis - stage_.axes.size()];

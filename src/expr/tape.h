@@ -12,29 +12,29 @@
 
 namespace aoe {
 
-// The evaluator runs a stage in strips: runs of consecutive output points. Each node of the stage's
-// expressions becomes one instruction that handles a whole strip, on registers that hold an element
-// for each of its points.
+// The evaluator runs a stage in strips of consecutive output points. Each node of the stage's
+// expressions becomes one instruction that processes a whole strip, on registers that hold one
+// element per point.
 
-// Points in a strip: enough to make an instruction's dispatch cheap, few enough for registers to
-// stay in the first-level cache.
+// Points in a strip: enough to make the dispatch of an instruction cheap, few enough for registers
+// to stay in the first-level cache.
 inline constexpr int64_t kStrip = 512;
 
-// What a register's elements are. Narrower types live in these and are rounded or wrapped where
-// their type says so.
+// Element type of a register. Narrower types are computed in these and rounded or wrapped to their
+// type after each operation.
 enum class RegClass : uint8_t { f32, f64, i64, u64 };
 RegClass reg_class(DType dtype);
 
-// A strided load.
+// A load whose offset is affine in the axes.
 struct StridedLoad {
-  int value = 0;                     // which tensor
-  int64_t origin = 0;                // element at the point where all axes are 0
-  std::vector<int64_t> out_strides;  // for each output axis
+  int value = 0;                     // the tensor
+  int64_t origin = 0;                // offset where all axes are 0
+  std::vector<int64_t> out_strides;  // per output axis
   std::vector<int64_t> reduce_strides;
-  int padded = -1;  // reads this padded copy of the tensor instead
+  int padded = -1;  // index in Tape::padded of the copy to read instead of the tensor; or -1
 };
 
-// A tensor with the margins that out-of-bounds loads see, made before the stage runs.
+// A copy of a tensor with the margins that out-of-bounds loads read, made before the stage runs.
 struct PaddedCopy {
   int value = 0;
   Shape low;  // index of the copy's first element along each axis; may be negative
@@ -44,45 +44,46 @@ struct PaddedCopy {
 
 struct Frame;
 
+// An instruction of a tape: its function, and the registers and constants that it works on.
 struct Instr {
   using Run = void (*)(const Instr&, Frame&);
 
   Run run = nullptr;
-  int dst = -1;
+  int dst = -1;  // registers; of a multiply-add, a and b are loads
   int a = -1;
   int b = -1;
   int c = -1;
-  int load = -1;  // strided loads
+  int load = -1;  // of strided loads: index in Tape::loads
   int64_t integer = 0;
   double number = 0;
-  int value = -1;  // checked loads: the tensor, its index registers, the value outside
-  std::vector<int> index = {};
+  int value = -1;               // of checked loads: the tensor; a is the value outside, b the guard
+  std::vector<int> index = {};  // of checked loads: index registers
 };
 
-// A stage, ready to run: the lists in the order in which they do. `setup` runs once; for each strip
-// then `restart`, `outer`, `inner` at each position of the reduction, and `finish`.
+// A stage compiled to lists of instructions. `setup` runs once per range of points; then, for each
+// strip, `restart`, `outer`, `inner` at each position of the reduction, and `finish`.
 struct Tape {
   int64_t out_rank = 0;
-  std::vector<Instr> setup;    // once: constants
-  std::vector<Instr> outer;    // for each strip
-  std::vector<Instr> inner;    // for each strip and position of the reduction
-  std::vector<Instr> finish;   // for each strip, after the reduction
-  std::vector<Instr> restart;  // for each strip: accumulators to the identity
+  std::vector<Instr> setup;    // constants
+  std::vector<Instr> outer;    // expressions that do not vary in the reduction
+  std::vector<Instr> inner;    // elements and their combination
+  std::vector<Instr> finish;   // results
+  std::vector<Instr> restart;  // sets accumulators to the identity
   std::vector<int> results;    // registers to store
   std::vector<StridedLoad> loads;
   std::vector<PaddedCopy> padded;
-  std::vector<bool> axis_is_value;  // output axes whose position itself is computed with
+  std::vector<bool> axis_is_value;  // output axes whose position is used outside of strided loads
   int register_count = 0;
 };
 
 Tape compile(const Workload& workload, const Stage& stage);
 
-// What the instructions of a strip work on.
+// The state that the instructions of a strip read and write.
 struct Frame {
   struct LoadState {
     const std::byte* base = nullptr;
     int64_t reduce_offset = 0;
-    // In a linear strip element i is at origin + i x stride, else at offsets[i].
+    // In a linear strip element i is at origin + i * stride, else at offsets[i].
     int64_t origin = 0;
     int64_t stride = 0;
     std::vector<int64_t> offsets;
@@ -103,7 +104,7 @@ struct Frame {
   }
 };
 
-// Instruction selection, by what the registers hold. Null where the operation has no meaning.
+// Instruction selection by the class of the registers. Null if the operation is not defined for it.
 Instr::Run unary_instruction(ExprOp op, RegClass type);
 Instr::Run binary_instruction(ExprOp op, RegClass type);
 Instr::Run select_instruction(RegClass type);
@@ -116,7 +117,7 @@ Instr::Run axis_instruction(bool reduced);
 Instr::Run copy_instruction();
 Instr::Run strided_load_instruction(DType dtype);
 Instr::Run checked_load_instruction(DType dtype);
-// acc (f64) += f32 x f32, both loaded with strides: most of the work of most models.
+// acc (f64) += f32 * f32 of two strided loads: most of the work of most models.
 Instr::Run multiply_add_instruction();
 
 }  // namespace aoe

@@ -4,12 +4,13 @@
 
 #include "expr/tape.h"
 
-// The instructions that read tensors, and the fused multiply-add that most of a model's work is.
+// The instructions that read tensors: strided loads, checked loads, and the fused multiply-add,
+// which is most of the work of most models.
 
 namespace aoe {
 namespace {
 
-// What a register holds for an element type: integers widen to int64, small floats to float.
+// The type of a register for elements of a type: integers widen to int64, small floats to float.
 template <typename Stored>
 struct Held {
   using type = std::conditional_t<std::is_integral_v<Stored>, int64_t, float>;
@@ -48,7 +49,7 @@ void strided_loop(const Instr& instr, Frame& frame) {
   }
 }
 
-// The first position of point `i` that is outside, for the message.
+// Fails with the first position of point `i` that is out of bounds.
 [[noreturn]] void fail_outside(const Instr& instr, Frame& frame, const Tensor& tensor, int64_t i) {
   for (size_t axis = 0; axis < tensor.shape().size(); ++axis) {
     const int64_t position = frame.reg<int64_t>(instr.index[axis])[i];
@@ -58,8 +59,8 @@ void strided_loop(const Instr& instr, Frame& frame) {
   fail("an index is out of range for {}", to_string(tensor.type()));
 }
 
-// Each position is looked at. Inside, the element; outside, the value given for that; neither: an
-// error, unless a guard says that nobody looks.
+// Checks every position: loads the element if it is in bounds, else takes the value outside. If
+// there is none, it fails, unless the guard is false: the element is then not selected.
 template <typename Stored, typename Reg>
 void checked_loop(const Instr& instr, Frame& frame) {
   const Tensor& tensor = (*frame.tensors)[static_cast<size_t>(instr.value)];
@@ -67,14 +68,14 @@ void checked_loop(const Instr& instr, Frame& frame) {
   Reg* dst = frame.reg<Reg>(instr.dst);
   const Reg* outside = instr.a >= 0 ? frame.reg<Reg>(instr.a) : nullptr;
   const int64_t* guard = instr.b >= 0 ? frame.reg<int64_t>(instr.b) : nullptr;
-  // Joined tensors: most strips lie in one of them and need nothing of the others.
+  // Concatenations: most strips lie in one input and need no element of the others.
   if (guard != nullptr &&
       std::all_of(guard, guard + frame.count, [](int64_t g) { return g == 0; })) {
     std::fill_n(dst, frame.count, Reg{});
     return;
   }
   std::array<int64_t, kStrip> offsets;
-  std::array<uint64_t, kStrip> beyond;  // not 0 where a position is outside
+  std::array<uint64_t, kStrip> beyond;  // 1 where a position is out of bounds
   std::fill_n(offsets.begin(), frame.count, 0);
   std::fill_n(beyond.begin(), frame.count, 0);
   uint64_t any = 0;
@@ -82,7 +83,7 @@ void checked_loop(const Instr& instr, Frame& frame) {
     const auto extent = static_cast<uint64_t>(tensor.shape()[axis]);
     const int64_t* positions = frame.reg<int64_t>(instr.index[axis]);
     for (int64_t i = 0; i < frame.count; ++i) {
-      // Negative ones are enormous as unsigned ones; what they make of the offset is not used.
+      // Negative positions are huge as unsigned numbers; the offset is not used where one is.
       const auto position = static_cast<uint64_t>(positions[i]);
       const uint64_t is_beyond = position >= extent ? 1 : 0;
       offsets[i] = static_cast<int64_t>(static_cast<uint64_t>(offsets[i]) * extent + position);
@@ -106,7 +107,7 @@ void checked_loop(const Instr& instr, Frame& frame) {
   }
 }
 
-// How an operand of the multiply-add is found for element i of the strip.
+// Access to element i of an operand of the multiply-add, one type per access pattern.
 struct Splat {
   float value;
   explicit Splat(const Frame::LoadState& load)

@@ -5,7 +5,15 @@
 
 #include "expr/tape.h"
 
-// The instructions that compute: one loop over a strip each.
+// The instructions that compute, each one loop over a strip. In reading order:
+//
+//   unary_loop, ...         loops over registers, with the operation as a template parameter
+//   magnitude ... maximum   scalar operations with edge cases (overflow, division by zero, NaN)
+//   float_unary, ...        from an ExprOp to its instantiated loop, per class of register
+//   converted, narrow_loop  conversions between classes, rounding and wrapping to narrow types
+//   unary_instruction, ...  the functions that tape.h declares
+//
+// Every operation is defined for all operands: integers wrap, and their division by zero gives 0.
 
 namespace aoe {
 namespace {
@@ -43,7 +51,7 @@ void constant_loop(const Instr& instr, Frame& frame) {
   std::fill_n(frame.reg<T>(instr.dst), kStrip, value);
 }
 
-// Integer arithmetic wraps around: it goes through the unsigned type, where that is defined.
+// Integer arithmetic is done in uint64_t, where overflow is defined to wrap.
 template <typename T>
 T wrapping(uint64_t bits) {
   return static_cast<T>(bits);
@@ -59,7 +67,7 @@ T shifted_left(T a, T b) {
   return uint64_t(b) < 64 ? wrapping<T>(uint64_t(a) << uint64_t(b)) : T(0);
 }
 
-// Copies of the sign come in from the left.
+// An arithmetic shift if T is signed.
 template <typename T>
 T shifted_right(T a, T b) {
   if (uint64_t(b) < 64) return a >> b;
@@ -216,8 +224,8 @@ Instr::Run integer_binary(ExprOp op) {
   }
 }
 
-// Float to 64-bit integer: towards zero; what does not fit becomes the nearest end, NaN the lowest
-// value. Narrower types then wrap.
+// Float to 64-bit integer: rounds towards zero and saturates; NaN becomes the lowest value.
+// Narrower types wrap afterwards.
 template <typename From, typename To>
 To converted(From value) {
   if constexpr (kFloat<From> && !kFloat<To>) {
@@ -225,7 +233,7 @@ To converted(From value) {
     constexpr To high = std::numeric_limits<To>::max();
     if (std::isnan(value)) return low;
     if (value <= static_cast<From>(low)) {
-      // A negative number wraps in an unsigned type, as integers do.
+      // Negative numbers wrap in an unsigned type, as integers do.
       if constexpr (std::is_unsigned_v<To>) {
         return static_cast<To>(converted<From, int64_t>(value));
       }
@@ -249,7 +257,7 @@ Instr::Run convert_from(RegClass to) {
   return nullptr;
 }
 
-// Through the type that stores it and back.
+// Rounds or wraps to the stored type, by conversion to it and back.
 template <typename Reg, typename Stored>
 void narrow_loop(const Instr& instr, Frame& frame) {
   const Reg* a = frame.reg<Reg>(instr.a);
@@ -257,7 +265,7 @@ void narrow_loop(const Instr& instr, Frame& frame) {
   for (int64_t i = 0; i < frame.count; ++i) dst[i] = static_cast<Reg>(static_cast<Stored>(a[i]));
 }
 
-// To a small float and into its register in one step: a stop at float would round twice.
+// Rounds directly to a small float: going through float would round twice.
 template <typename From, typename Stored>
 void round_loop(const Instr& instr, Frame& frame) {
   const From* a = frame.reg<From>(instr.a);

@@ -27,7 +27,7 @@ constexpr std::array kInfix{
 constexpr std::string_view kOutAxes = "abcdefgh";
 constexpr std::string_view kReducedAxes = "rstuvwxyz";
 
-// A constant with more elements is named by its hash.
+// A constant with more elements is represented by its hash.
 constexpr int64_t kInlineElements = 16;
 
 template <typename T>
@@ -45,7 +45,7 @@ T real_from(const NumberText& number) {
   return number.negative ? -value : value;
 }
 
-// The bits of the integer, as expressions keep them.
+// The integer as expressions keep it: uint64 as the int64 with the same bits.
 int64_t integer_from(const NumberText& number, DType dtype) {
   uint64_t magnitude = 0;
   const char* begin = number.magnitude.data();
@@ -94,7 +94,7 @@ std::optional<int64_t> axis_named(std::string_view name, size_t out_rank) {
     const bool reduced = names == kReducedAxes;
     if (which > kHighestRank || (!reduced && which >= out_rank)) return std::nullopt;
     const auto axis = static_cast<int64_t>(reduced ? out_rank + which : which);
-    // Only one spelling counts.
+    // An axis has only one valid spelling.
     return axis_name(axis, out_rank) == name ? std::optional(axis) : std::nullopt;
   }
   return std::nullopt;

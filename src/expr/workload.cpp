@@ -15,7 +15,7 @@ class Verifier {
   Verifier(const Workload& workload, const Stage& stage)
       : workload_(workload), extents_(stage.extents()) {}
 
-  // Guarded: on one side of a select, where what would be outside may not be chosen.
+  // `guarded`: inside a branch of a select, which may not be taken where a load is out of bounds.
   void check(const Expr& expr, bool guarded) {
     if (!seen_.insert({&*expr, guarded}).second) return;
     if (expr->op == ExprOp::load) check_load(expr, guarded);

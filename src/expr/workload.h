@@ -9,12 +9,12 @@
 
 namespace aoe {
 
-// How the elements of a reduction become one: an associative combination of tuples, with its
-// identity. Associative is what lets a reduction be split over blocks; those below, which are
-// commutative too, also over the lanes of vectors.
+// An associative combination of tuples with its identity. Because it is associative, a reduction
+// can be split into blocks; the built-in reducers below are commutative too, so that it can also be
+// split over the lanes of vectors.
 struct Reducer {
   std::string name;
-  std::vector<Expr> identity;  // constants, one for each component
+  std::vector<Expr> identity;  // constants, one per component
   std::vector<Expr> combine;   // over arg(0..n-1), the left tuple, and arg(n..2n-1), the right one
 
   size_t size() const { return identity.size(); }
@@ -27,76 +27,76 @@ Reducer min_of(DType dtype);
 // (value, position): the largest (smallest) value; among equals the first, or the last, position.
 Reducer arg_max_of(DType dtype, bool last);
 Reducer arg_min_of(DType dtype, bool last);
-// (count, mean, sum of squared differences from the mean): Welford's, stable in one pass.
+// (count, mean, sum of squared differences from the mean): Welford's algorithm, stable in one pass.
 Reducer moments_of(DType dtype);
 
-// Whether it is one of those above, which its name then says all of. They do not mind the order of
-// their elements either, so that lanes may take them in turns.
+// Whether it is one of the reducers above, which are identified by their names. They are
+// commutative, so that lanes may take elements in turns.
 bool is_builtin(const Reducer& reducer);
 inline bool is_sum(const Reducer& reducer) { return reducer.name == "sum" && is_builtin(reducer); }
 
-// One loop nest: for every point of `axes` the elements over `reduce_axes` are combined, and the
-// results made of them are stored at that point. Axis expressions count `axes` first, then
-// `reduce_axes`.
+// One loop nest: for every point of `axes`, the elements over `reduce_axes` are combined, and the
+// results computed from the combined values are stored at that point. Axis expressions number
+// `axes` first, then `reduce_axes`.
 struct Stage {
   Shape axes;
   Shape reduce_axes;
   std::optional<Reducer> reducer;
-  std::vector<Expr> elements;  // one for each component of the reducer
+  std::vector<Expr> elements;  // one per component of the reducer
   std::vector<Expr> results;   // over the axes and arg(0..n-1), the reduced tuple
   std::vector<int> outputs;    // values that receive the results
 
-  // Of all axes, as axis expressions count them.
+  // Extents of all axes, numbered as in axis expressions.
   Shape extents() const;
 };
 
-// A chain of stages over numbered values: what an operator, or several fused ones, computes,
-// without names. Everything that runs it (the reference evaluator, generated code) starts from
-// here.
+// A chain of stages over numbered values: the computation of one operator or of several fused ones,
+// without names. The reference evaluator and code generation both start from it.
 struct Workload {
   struct Value {
     TensorType type;
-    int view_of = -1;     // the same elements as that value, in another shape
-    Tensor constant;      // known contents
-    bool weight = false;  // an input whose contents stay the same from run to run
+    int view_of = -1;     // has the elements of that value, in another shape
+    Tensor constant;      // contents, if they are known
+    bool weight = false;  // an input whose contents do not change from run to run
   };
 
   std::vector<Value> values;
-  std::vector<int> inputs;  // values the caller gives
+  std::vector<int> inputs;  // values that the caller passes
   std::vector<Stage> stages;
-  std::vector<int> outputs;  // values the caller wants
+  std::vector<int> outputs;  // values that the caller receives
 
   // The value that holds the elements of `value`.
   int storage(int value) const;
   const TensorType& type_of(int64_t value) const { return values[static_cast<size_t>(value)].type; }
 };
 
-// Its name, and what the name does not say.
+// The name; of a custom reducer also identity and combination.
 std::string to_string(const Reducer& reducer);
 
-// One expression of a stage with that many output axes, in the words of the text below.
+// One expression of a stage with `out_rank` output axes, in the notation of the text below.
 std::string to_string(const Expr& expr, size_t out_rank);
 
-// A short text, one line a stage, for people, tests and keys; docs/workload.md says how it reads.
-// `parse_workload` in expr/parse.h is its inverse.
+// A short text, one line per stage, for people, tests and keys; docs/workload.md defines it.
+// `parse_workload` in expr/parse.h is the inverse.
 std::string to_string(const Workload& workload);
 
-// A hash of the text, the same on every machine and in every process: what a bank stores a
-// workload's policies under. Another text form is another key, so the form changes rarely.
+// A hash of the text, the same on every machine and in every process: the key of a workload in a
+// bank. A change of the text form changes all keys, so the form changes rarely.
 uint64_t key_of(const Workload& workload);
 
 // Fails if a load without an outside value could leave its tensor, an index overflows, or a load
-// names a value that does not exist. Loads whose index is itself loaded are checked when run.
+// names a value that does not exist. Loads in a branch of a select, and loads whose index is itself
+// loaded, are checked at run time.
 void verify(const Workload& workload);
 
-// Elements of all reductions: what an evaluation costs.
+// Cost of an evaluation: the points of all stages times their positions of the reduction.
 int64_t work_of(const Workload& workload);
 
-// Operations on elements, a multiplication and an addition as two; indexes, and what only moves or
-// converts, do not count.
+// Number of arithmetic operations on elements; a multiply-add counts as two. Indexes, casts and
+// selects do not count.
 double operations_of(const Workload& workload);
 
-// Of its inputs and outputs, each once: what no kernel can do without moving.
+// Bytes of the inputs and outputs: the minimum that any kernel has to move.
 double bytes_of(const Workload& workload);
 
 }  // namespace aoe
