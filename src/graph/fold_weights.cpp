@@ -4,14 +4,14 @@
 
 #include "graph/simplify.h"
 
-// Behind a convolution with constant weights, arithmetic with constants that treats each channel
-// alike is the same convolution with other weights: (W x + b) * scale + shift. All of it is decided
-// from the weights, so it also happens before the input's shape is known.
+// Folds batch normalization and arithmetic with one constant per channel into the weights and the
+// bias of the convolution before it: (W x + b) * scale + shift. The decision depends only on the
+// weights, so it is possible before the shape of the input is known.
 
 namespace aoe {
 namespace {
 
-// One factor and one addend for each output channel of a convolution.
+// Factor and addend of each output channel of a convolution.
 struct ChannelAffine {
   std::vector<double> scale;
   std::vector<double> shift;
@@ -36,8 +36,8 @@ bool is_standard(const Node& node, std::string_view name) {
   return node.def->domain.empty() && node.def->name == name;
 }
 
-// Weights seen as rows of columns of `inner` elements. Output channel `row / group_rows * columns +
-// column` is made by the elements of that row and column.
+// Weights as [rows][columns][inner]. The elements of a row and column contribute to output channel
+// row / group_rows * columns + column.
 struct Weights {
   const Tensor* tensor = nullptr;
   int64_t inner = 0;
@@ -46,7 +46,7 @@ struct Weights {
   int64_t channels = 0;
 };
 
-// Nothing if the node is no convolution whose weights may change.
+// The weights of a convolution; none if they, or its bias, are not constant f32 or f64.
 std::optional<Weights> weights_of(const Graph& graph, const Node& node) {
   const bool transposed = is_standard(node, "ConvTranspose");
   if (!transposed && !is_standard(node, "Conv")) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<Weights> weights_of(const Graph& graph, const Node& node) {
   const int64_t rows = tensor->shape()[0];
   Weights weights{tensor, tensor->count() / rows, 1, 1, rows};
   if (transposed) {
-    // Rows are input channels; those of one group give the same output channels.
+    // Rows are input channels; those of one group contribute to the same output channels.
     const int64_t groups = attribute_or<int64_t>(node, "group", 1);
     if (groups <= 0 || rows % groups != 0) return std::nullopt;
     weights.columns = tensor->shape()[1];
@@ -90,8 +90,8 @@ std::optional<ChannelAffine> batch_normalization(const Graph& graph, const Node&
   return affine;
 }
 
-// A constant's value for each channel (axis 1) of a tensor of that rank, if it has one for all
-// positions of each.
+// The values of a constant, broadcast to a tensor of that rank, per channel (axis 1); none if it
+// varies along another axis.
 std::optional<std::vector<double>> per_channel(const Tensor& constant, size_t rank,
                                                int64_t channels) {
   const size_t constant_rank = constant.shape().size();
@@ -176,7 +176,7 @@ void apply(Graph& graph, Node& convolution, const Weights& weights, const Channe
   convolution.inputs[2] = add_constant(graph, name + ".bias", std::move(bias));
 }
 
-// The input that is computed, if all others are constants.
+// The only input that is not constant; -1 if there is none or more than one.
 int only_variable(const Graph& graph, const Node& node) {
   int found = -1;
   for (const int id : node.inputs) {
@@ -187,7 +187,7 @@ int only_variable(const Graph& graph, const Node& node) {
   return found;
 }
 
-// True if the node's work now happens in the convolution.
+// Folds `node` into the convolution, whose output it uses; false if that is not possible.
 bool fold(Graph& graph, Node& convolution, const Node& node) {
   const auto weights = weights_of(graph, convolution);
   if (!weights || !node.def->domain.empty()) return false;

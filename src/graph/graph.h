@@ -10,8 +10,8 @@
 
 namespace aoe {
 
-// A dimension of a declared input: a number, or a name that stands for one until shapes are known.
-// A negative size without a name is anonymous: nothing ties it to another dimension.
+// A declared dimension of an input or output: a size, or a symbol until shapes are known. A
+// negative size without a symbol is anonymous: it is not related to any other dimension.
 struct Dim {
   int64_t size = -1;
   std::string symbol;
@@ -21,25 +21,26 @@ struct Dim {
 };
 std::string to_string(const Dim& dim);
 
-// A typed edge of a graph. Whoever produces it is found by looking at the nodes.
+// A typed edge of a graph. It does not record its producer: the node that lists it as an output.
 struct GraphValue {
   std::string name;
   ValueType type;
   Tensor constant;                       // contents, if they are constant
-  std::optional<std::vector<Dim>> dims;  // as declared; for inputs and outputs of a model
-  std::optional<ValueType> declared;     // an output's type as the file has it, not to be relied on
+  std::optional<std::vector<Dim>> dims;  // declared dimensions of inputs and outputs of a model
+  std::optional<ValueType> declared;     // type of an output according to the file; not trusted
 
   bool is_constant() const { return !constant.empty(); }
 };
 
-// Gives a value whose declared dimensions are all static their shape. Fails if its elements cannot
-// be counted.
+// Sets the shape of a value whose declared dimensions are all static. Fails if the number of its
+// elements overflows.
 void set_shape_if_fixed(GraphValue& value);
 
 struct Graph;
 
-// A subgraph in an attribute of a control-flow node. Outer values it uses are inputs of its graph
-// too: after its declared inputs come the `captured` ones, given here as values of the outer graph.
+// A subgraph in an attribute of a control-flow node. Values of the outer graph that it uses are the
+// last inputs of its graph, after the declared ones; `captured` has their numbers in the outer
+// graph.
 struct Body {
   std::string attribute;
   std::shared_ptr<const Graph> graph;
@@ -50,7 +51,7 @@ struct Node {
   const OpDef* def = nullptr;
   int opset = 0;
   std::string name;
-  std::vector<int> inputs;  // values; -1 where an optional input is left out
+  std::vector<int> inputs;  // values; -1 for an omitted optional input
   std::vector<int> outputs;
   Attributes attributes;
   std::vector<Body> bodies;
@@ -59,8 +60,8 @@ struct Node {
   std::string describe() const;
 };
 
-// A model or a body: nodes in an order in which each comes after what it uses. Every value is
-// constant, an input, or the output of exactly one node.
+// A model or a body, with its nodes in topological order. Every value that is used is constant, an
+// input, or the output of exactly one node.
 struct Graph {
   std::string name;
   std::vector<GraphValue> values;
@@ -73,19 +74,19 @@ struct Graph {
   const GraphValue& value(int id) const { return values[static_cast<size_t>(id)]; }
 };
 
-// Operators of any number of inputs become expressions as deep.
+// Limit of the inputs of a node: a variadic operator becomes an expression of as many levels.
 inline constexpr size_t kMostInputs = 4096;
 
-// Fails unless the rules above hold; names the node that breaks them.
+// Fails unless the rules above hold; the message names the node that violates them.
 void verify(const Graph& graph);
 
-// What is known of a node's call from the types and constants around it.
+// The call of a node's operator, with the types and constants of its inputs that are known.
 OpCall call_of(const Graph& graph, const Node& node);
 
-// How many nodes, bodies and outputs use each value.
+// Number of uses of each value by nodes, bodies and outputs.
 std::vector<int> use_counts(const Graph& graph);
 
-// One line a node, for people and tests.
+// One line per node, for people and tests.
 std::string to_string(const Graph& graph);
 
 }  // namespace aoe

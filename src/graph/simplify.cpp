@@ -8,10 +8,12 @@
 namespace aoe {
 namespace {
 
-// What folding may cost a model: work that takes a few seconds, and memory.
+// Budget of folding for a model, which may be untrusted: work (work_of) of a few seconds, and bytes
+// of memory.
 constexpr int64_t kFoldWork = 2'000'000'000;
 constexpr int64_t kFoldBytes = int64_t{2} << 30;
 
+// Infers types and folds constants in one sweep over the nodes.
 class Folder {
  public:
   explicit Folder(Graph& graph) : graph_(graph), renamed_(graph.values.size()) {
@@ -42,7 +44,7 @@ class Folder {
     }
   }
 
-  // Outer values that are known need not be handed to a body in each run.
+  // Copies constants that a body captures into it, so that they are not passed in each run.
   void embed_constants(Body& body) {
     const bool any = std::any_of(body.captured.begin(), body.captured.end(),
                                  [&](int id) { return graph_.value(id).is_constant(); });
@@ -68,7 +70,8 @@ class Folder {
     body.graph = std::move(copy);
   }
 
-  // True if the node is not needed any more.
+  // Infers the types of a node's outputs and folds it if possible; true if it is not needed any
+  // more.
   bool fold(Node& node) {
     const OpCall call = call_of(graph_, node);
     Lowered lowered = lower(*node.def, call);
@@ -78,13 +81,13 @@ class Folder {
       if (lowered.complete) value.type = lowered.outputs[i];
     }
     if (!lowered.complete) return false;
-    // Expressions are always pure; what is not is in host kernels.
+    // Expressions are always pure; only host kernels may not be.
     if (!lowered.workload) return node.def->pure && fold_host(node, call, lowered);
     return fold_known_outputs(node, *lowered.workload) || fold_identity(node, lowered) ||
            fold_workload(node, call, lowered);
   }
 
-  // Outputs that do not depend on any input's contents, such as a shape.
+  // Folds outputs that do not depend on the contents of any input, such as a shape.
   bool fold_known_outputs(const Node& node, const Workload& workload) {
     for (const int id : workload.outputs) {
       if (workload.values[static_cast<size_t>(workload.storage(id))].constant.empty()) return false;
@@ -98,7 +101,7 @@ class Folder {
     return true;
   }
 
-  // Outputs that are inputs under another name.
+  // Removes a node whose outputs are its inputs; later nodes use these instead.
   bool fold_identity(const Node& node, const Lowered& lowered) {
     const Workload& workload = *lowered.workload;
     std::vector<int> sources;
@@ -108,7 +111,7 @@ class Folder {
       const auto which = static_cast<size_t>(found - workload.inputs.begin());
       sources.push_back(node.inputs[static_cast<size_t>(lowered.operands[which])]);
     }
-    // A graph's output must be produced by somebody: there the node stays.
+    // The node stays if it produces an output of the graph.
     for (size_t i = 0; i < sources.size(); ++i) {
       if (!graph_.value(sources[i]).is_constant() && is_output(node.outputs[i])) return false;
     }
@@ -151,7 +154,7 @@ class Folder {
     return true;
   }
 
-  // Host kernels may loop as long as their inputs say: only plain ones on small inputs are folded.
+  // Folds host kernels without bodies on small inputs only: the time of others has no bound.
   bool fold_host(const Node& node, const OpCall& call, const Lowered& lowered) {
     constexpr int64_t kSmall = 4096;
     if (!node.bodies.empty() || !all_known(call)) return false;
@@ -182,7 +185,7 @@ class Folder {
   Graph& graph_;
   int64_t work_left_ = kFoldWork;
   int64_t bytes_left_ = kFoldBytes;
-  std::vector<int> renamed_;
+  std::vector<int> renamed_;  // the value to use instead of each
 };
 
 }  // namespace

@@ -4,12 +4,12 @@
 
 namespace aoe {
 
-// Makes a graph with static input types as small as it can be without changing what it computes:
-// types are inferred, what is known becomes constant (shape arithmetic above all), identities and
-// unused nodes go, and constant arithmetic behind convolutions moves into their weights.
+// Simplifies a graph without changing its results: infers types, folds constants (above all shape
+// arithmetic), removes identities and unused nodes, and moves constant arithmetic after
+// convolutions into their weights. Nodes that depend on open dimensions stay as they are.
 void simplify(Graph& graph);
 
-// The steps, in the order in which they run. Each leaves a valid graph.
+// The passes of simplify, in their order. Each leaves a valid graph.
 void infer_and_fold(Graph& graph);
 void fold_into_weights(Graph& graph);
 void drop_unused(Graph& graph);
