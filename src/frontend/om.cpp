@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Messages in messages, of which a body takes three, and a few for what is in the innermost.
+// Nesting of messages: three per body (node, body, graph), and a few inside the innermost.
 constexpr int kMessageNesting = 3 * (kMostOmNesting + 2) + 8;
 
-// Where the structure ends and the weights begin.
+// Checks the header and the structure's checksum; returns the offset of the first weight.
 int64_t check_header(std::span<const std::byte> file, OmHeader& header) {
   require(file.size() >= sizeof header, "it has {} bytes: it is truncated", file.size());
   std::memcpy(&header, file.data(), sizeof header);
@@ -50,7 +50,7 @@ om::Model parse_structure(std::span<const std::byte> bytes) {
   return structure;
 }
 
-// Each weight with the zeros that follow it. They lie one after the other, up to the end.
+// The weights, without their padding. They are contiguous up to the end of the file.
 std::vector<Bytes> weights_in(const om::Model& structure, const Bytes& file, int64_t first) {
   const auto size = static_cast<int64_t>(file.bytes.size());
   std::vector<Bytes> weights;
@@ -120,7 +120,7 @@ bool is_om(const fs::path& file) {
 OmModel load_om(const fs::path& file) { return read(mapped(file)); }
 
 OmModel parse_om(std::span<const std::byte> bytes) {
-  // The caller's bytes may be gone before the weights are, and may lie at any address.
+  // Copied, because weights may outlive the caller's bytes and must be aligned.
   const std::shared_ptr<void> copy = allocate(bytes.size());
   require(copy != nullptr, "no memory for a copy of its {} bytes", bytes.size());
   std::memcpy(copy.get(), bytes.data(), bytes.size());

@@ -10,29 +10,30 @@
 
 namespace aoe {
 
-// A model in the product's file format, docs/om.md: a graph, its weights, and policies for the
-// workloads that it came to on one machine. Never machine code.
+// The contents of an .om file (docs/om.md): a graph, its weights, and policies for its workloads on
+// one kind of machine. Never machine code.
 struct OmModel {
   Graph graph;
-  // The machine that the policies are for, the widest instruction set in use there, and how many
-  // threads.
+  // What the policies are for: machine, widest instruction set, number of threads.
   std::string soc_version;
   std::string instruction_set;
   int threads = 0;
-  std::map<uint64_t, std::string> policies;  // as text, by the key of their workload
+  // Texts of policies by the key of their workload, and of task times by the hash of the name of
+  // their graph.
+  std::map<uint64_t, std::string> policies;
 };
 
-// By their first bytes; whatever else is wrong, loading says.
+// Whether the first bytes are those of an .om file; the rest is checked by loading.
 bool is_om(std::span<const std::byte> bytes);
 bool is_om(const std::filesystem::path& file);
 
-// Both fail, with the cause in the message but without the file, on anything that is not whole and
-// sound. Policies are texts as far as this goes: whoever makes code of them checks what they say. A
-// loaded file stays mapped as long as one of its weights is in use.
+// Both fail if the file is not complete and valid; the message has the cause, but not the name of
+// the file. Policies are not parsed here but when a kernel is made. A loaded file stays mapped as
+// long as one of its weights is in use.
 OmModel load_om(const std::filesystem::path& file);
 OmModel parse_om(std::span<const std::byte> bytes);
 
-// Returns the size of the file, which appears whole or not at all.
+// Writes the file atomically and returns its size. Errors name the file.
 int64_t write_om(const std::filesystem::path& file, const OmModel& model);
 
 }  // namespace aoe

@@ -9,9 +9,9 @@
 
 namespace aoe {
 
-// What the reader and the writer of .om files share: docs/om.md describes the file.
+// The layout of .om files, shared by reader and writer; docs/om.md describes it.
 
-// The first byte is none of a text's, and the line ends show what changes them in transfer.
+// No text begins with the first byte, and a transfer that converts line ends damages the rest.
 using OmMagic = std::array<unsigned char, 8>;
 inline constexpr OmMagic kOmMagic{0x89, 'a', 'o', 'm', '\r', '\n', 0x1a, '\n'};
 
@@ -22,20 +22,20 @@ struct OmHeader {
   OmMagic magic = kOmMagic;
   uint64_t version = kOmVersion;
   uint64_t structure_bytes = 0;
-  uint64_t checksum = 0;  // of the structure and the zeros that follow it, from its size on
+  uint64_t checksum = 0;  // of the structure and its padding, started from structure_bytes
 };
 static_assert(sizeof(OmHeader) == 32);
 
-// Weights begin at multiples of it: a cache line, and a vector of the widest machines.
+// Weights begin at multiples of this: the size of a cache line and of the widest vectors.
 inline constexpr int64_t kOmAlignment = 64;
 
-// The most that the messages' encoding can have.
+// Limit of protocol buffers.
 inline constexpr uint64_t kMostOmStructure = (uint64_t{1} << 31) - 1;
 
-// Subgraphs inside subgraphs take stack, of whoever reads and of whoever runs them.
+// Limit of nested subgraphs: reading and running them recurses.
 inline constexpr int kMostOmNesting = 64;
 
-// Of the file from its start to its first weight.
+// Checksum of the structure; `front` is the file up to its first weight.
 inline uint64_t om_checksum(std::span<const std::byte> front, const OmHeader& header) {
   return checksum(front.subspan(sizeof header), header.structure_bytes);
 }

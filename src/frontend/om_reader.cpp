@@ -43,7 +43,7 @@ std::vector<Dim> read_dims(const om::Dims& proto) {
   return dims;
 }
 
-// Numbers of values; -1 stands for none where `optional`.
+// Reads numbers of values; -1 is allowed, and means none, if `optional`.
 template <typename Field>
 std::vector<int> read_ids(const Field& field, const Graph& graph, bool optional) {
   const auto count = static_cast<int>(graph.values.size());
@@ -54,7 +54,7 @@ std::vector<int> read_ids(const Field& field, const Graph& graph, bool optional)
   return ids;
 }
 
-// For users, who give and take values by name.
+// Callers pass inputs and receive outputs by name, so names must be unique.
 void require_distinct(const std::vector<std::string>& names, std::string_view what) {
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
@@ -108,8 +108,8 @@ void OmReader::read_values(const om::Graph& proto, Graph& graph) const {
   }
 }
 
-// Only inputs have stored types: what nodes make is found from what they take, so that a file
-// cannot claim otherwise.
+// Only inputs have stored types. Types of results are inferred, so that a file cannot claim wrong
+// ones.
 void OmReader::read_inputs(const om::Graph& proto, Graph& graph) const {
   graph.inputs = read_ids(proto.inputs(), graph, false);
   std::set<int> seen;

@@ -6,11 +6,11 @@
 
 namespace aoe {
 
-// Makes graphs of the messages of an .om file. These may say anything: whatever does not hold
-// together fails.
+// Builds the graph from the messages of an .om file, which are not trusted: it fails on anything
+// inconsistent.
 class OmReader {
  public:
-  // `weights` are those that the tensors name, in the order of their numbers.
+  // `weights` in the order of the file; tensors refer to them by index.
   explicit OmReader(std::vector<Bytes> weights) : weights_(std::move(weights)) {}
 
   Graph read_model(const om::Graph& proto) const;

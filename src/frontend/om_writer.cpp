@@ -18,8 +18,7 @@ void add_all(Field& field, const std::vector<int>& ids) {
   field.Add(ids.begin(), ids.end());
 }
 
-// Turns a model into the messages of its structure, and collects the weights that they
-// name.
+// Converts a model to the messages of its structure, and collects the weights to which they refer.
 class OmWriter {
  public:
   void write(const OmModel& model, om::Model& to) {
@@ -82,7 +81,7 @@ class OmWriter {
     }
   }
 
-  // Those that somebody uses; the number that each gets.
+  // Writes the values that are used; returns the new number of each, -1 if it is not used.
   std::vector<int> write_values(const Graph& graph, om::Graph& to) {
     std::vector<bool> used(graph.values.size());
     std::vector<bool> input(graph.values.size());
@@ -107,7 +106,7 @@ class OmWriter {
       om::Value& made = *to.add_values();
       made.set_name(value.name);
       if (value.is_constant()) write_tensor(value.constant, *made.mutable_constant());
-      // What a node makes is found again from what it takes, an input's shape from its dimensions.
+      // Types of results are inferred on load, the shape of an input follows from its dimensions.
       if (input[i]) {
         ValueType type = value.type;
         type.shape.reset();
@@ -127,7 +126,7 @@ class OmWriter {
       to.mutable_strings()->mutable_elements()->Add(texts, texts + tensor.count());
       return;
     }
-    // Several tensors may be the same elements.
+    // Tensors that share their elements share a weight.
     const auto [known, fresh] =
         numbers_.emplace(std::pair(tensor.raw(), tensor.bytes()), weights_.size());
     if (fresh) weights_.push_back(tensor);
@@ -176,7 +175,7 @@ class OmWriter {
   std::map<std::pair<const std::byte*, int64_t>, size_t> numbers_;
 };
 
-// The header and the structure, up to the first weight.
+// The header and the structure with its padding: the file up to the first weight.
 std::string front_of(const om::Model& structure) {
   std::string front(sizeof(OmHeader), '\0');
   require(structure.ByteSizeLong() < kMostOmStructure,
@@ -193,7 +192,7 @@ std::string front_of(const om::Model& structure) {
 
 void write_parts(const fs::path& file, const std::string& front,
                  const std::vector<Tensor>& weights) {
-  constexpr mode_t kAsTheUserHasIt = 0666;  // less what the umask takes
+  constexpr mode_t kAsTheUserHasIt = 0666;  // less the umask
   File opened(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kAsTheUserHasIt));
   bool good = static_cast<bool>(opened) && write_all(opened, front);
   const std::string zeros(kOmAlignment, '\0');

@@ -7,11 +7,11 @@
 
 namespace aoe {
 
-// The newest version of the ONNX standard's operators that is understood.
+// The newest opset of the ONNX standard that is supported.
 inline constexpr int kNewestOnnxOpset = 28;
 
-// Both fail, with the node and the cause in the message but without the file, on anything that is
-// not a sound model.
+// Import a model from a file or from its bytes. Both fail if it is not valid; the message has the
+// node and the cause, but not the name of the file.
 Graph load_onnx(const std::filesystem::path& file);
 Graph parse_onnx(std::span<const std::byte> bytes);
 

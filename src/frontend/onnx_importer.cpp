@@ -17,12 +17,12 @@
 namespace aoe {
 namespace {
 
-// Functions that call functions can multiply without bound.
+// Limits of inlining: functions that call functions can expand exponentially.
 constexpr int64_t kMaxNodes = 200'000;
 constexpr size_t kMaxCopiedBytes = size_t{1} << 30;
-// Each call takes stack.
+// Inlining recurses.
 constexpr size_t kMaxCallDepth = 100;
-// Names grow with each call inside a call; beyond this they would tell nobody anything.
+// Names of nested calls are prefixes of names; from this length on no more are added.
 constexpr size_t kMaxPrefix = 1000;
 
 // AttributeProto.AttributeType
@@ -41,7 +41,7 @@ enum AttributeType {
   kType = 13,
 };
 
-// Files of the first versions do not say the type.
+// Files of the first IR versions do not state the type.
 int type_of(const onnx::AttributeProto& proto) {
   if (proto.type() != kNone) return proto.type();
   if (proto.has_t()) return kTensor;
@@ -81,7 +81,7 @@ int OnnxImporter::define(const std::string& name, Scope& scope) {
 int OnnxImporter::find(const std::string& name, Scope& scope) {
   const auto known = scope.values.find(name);
   if (known != scope.values.end()) return known->second;
-  // A function sees only its inputs; a body sees what is around it.
+  // A function sees only its inputs; a body also sees the values of outer graphs.
   if (scope.is_function || outer_ == nullptr) return -1;
   const int outside = outer_->find(name, *outer_->scope_);
   if (outside < 0) return -1;
@@ -121,7 +121,7 @@ Graph OnnxImporter::import(onnx::GraphProto& proto) {
     checked_name(input.name(), "an input");
     require(!input.name().empty(), "an input has no name");
     const auto known = scope.values.find(input.name());
-    // An initializer that is listed as an input too is a constant.
+    // An initializer that is also listed as an input is a constant.
     if (known != scope.values.end() && graph_.value(known->second).is_constant()) continue;
     const int id = define(input.name(), scope);
     try {
@@ -230,10 +230,10 @@ void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodePr
   }
   for (int i = 0; i < function.input_size(); ++i) {
     const int id = i < call.input_size() ? use(call.input(i), scope) : -1;
-    // An input left out has a name inside that means nothing.
+    // The name of an omitted input is mapped to -1.
     inside.values[function.input(i)] = id;
   }
-  // Reading takes contents out of the messages, and a function may be called again.
+  // A copy: importing moves contents out of the messages, and a function may be called again.
   onnx::FunctionProto copy = function;
   calls.push_back(&function);
   import_nodes(*copy.mutable_node(), inside);
@@ -269,7 +269,7 @@ void OnnxImporter::import_operator(onnx::NodeProto& proto, const OpDef* def, int
       if (found == &attribute) {
         import_attribute(attribute, node, scope);
       } else {
-        // Reading takes contents out of the message, and other nodes may refer to it too.
+        // A copy: importing moves contents out of the message, to which other nodes may refer.
         onnx::AttributeProto copy = *found;
         copy.set_name(attribute.name());
         import_attribute(copy, node, scope);

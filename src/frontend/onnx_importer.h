@@ -13,19 +13,18 @@ namespace aoe {
 
 using OpsetMap = std::map<std::string, int, std::less<>>;
 
-// What all graphs of one model share while it is imported.
+// State that all graphs of one model share during its import.
 struct OnnxModel {
   OpsetMap opsets;
   // By domain, name and overload.
   std::map<std::tuple<std::string, std::string, std::string>, const onnx::FunctionProto*> functions;
   OnnxTensorReader tensors;
-  std::vector<const onnx::FunctionProto*> calls;  // being replaced, the outermost first
-  int64_t nodes = 0;                              // so far
-  size_t copied_bytes = 0;                        // of functions, so far
+  std::vector<const onnx::FunctionProto*> calls;  // being inlined, outermost first
+  int64_t nodes = 0;                              // imported so far
+  size_t copied_bytes = 0;                        // of inlined functions so far
 };
 
-// Turns one graph of the file into a Graph. Calls of functions are replaced by what is
-// in them.
+// Imports one graph of a file (the model's or a body) as a Graph. Calls of functions are inlined.
 class OnnxImporter {
  public:
   // `outer` is the importer of the graph around a body, or null.
@@ -33,18 +32,18 @@ class OnnxImporter {
 
   Graph import(onnx::GraphProto& proto);
 
-  // Outer values that the graph uses, in the order of the inputs added for them.
+  // Values of the outer graph that this one uses, in the order of the inputs added for them.
   const std::vector<int>& captured() const { return captured_; }
 
  private:
-  // What names mean inside the graph itself or inside one call of a function.
+  // Names and opsets inside the graph itself or inside one inlined call of a function.
   struct Scope {
     std::map<std::string, int, std::less<>> values;
     const OpsetMap* opsets = nullptr;
-    // Attributes of the call, which the function's nodes may refer to; null outside functions.
+    // Attributes of the call, to which nodes of the function may refer; null outside functions.
     const std::map<std::string, onnx::AttributeProto*, std::less<>>* call = nullptr;
     bool is_function = false;
-    std::string prefix;  // of node names
+    std::string prefix;  // of names of nodes and values
   };
 
   template <typename TensorMessage>
@@ -58,31 +57,32 @@ class OnnxImporter {
 
   int add_value(const std::string& name);
   int define(const std::string& name, Scope& scope);
-  // The value of that name here or further out; fails if nobody produces it.
+  // The value of that name in this graph or an outer one; -1 for an omitted input. Fails if there
+  // is none, where find returns -1.
   int use(const std::string& name, Scope& scope);
   int find(const std::string& name, Scope& scope);
 
   OnnxModel& model_;
   OnnxImporter* outer_;
-  Scope* scope_ = nullptr;  // of the node whose body is being imported, for lookups from inside
+  Scope* scope_ = nullptr;  // of the node whose body is being imported, for lookups from it
   Graph graph_;
   std::vector<int> captured_;
-  std::map<int, int> captured_as_;  // outer value to the input that stands for it
+  std::map<int, int> captured_as_;  // from an outer value to the input added for it
 };
 
-// Indexes of the nodes in an order in which each comes after what it uses. Fails on a cycle.
+// Indexes of the nodes in topological order. Fails on a cycle.
 std::vector<int> execution_order(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
 
 // "node 'conv1' (Conv)"
 std::string describe(const onnx::NodeProto& node);
 
-// The domain of the ONNX standard has two names, of which the empty one is used here.
+// Returns "" for "ai.onnx", the other name of the standard's domain.
 std::string standard_domain(const std::string& domain);
 
-// The version that is asked for, if it is known.
+// The version of an opset that a model imports; fails if it is not supported.
 int checked_opset(const onnx::OperatorSetIdProto& entry);
 
-// Fails unless the text is UTF-8; `what` says whose name it is.
+// Returns `text`; fails if it is too long or not UTF-8. `what` is for the message: "a node".
 const std::string& checked_name(const std::string& text, std::string_view what);
 
 void read_type(const onnx::TypeProto& proto, GraphValue& value);

@@ -8,17 +8,17 @@
 #include "frontend/onnx_importer.h"
 #include "op/onnx_types.h"
 
-// What the importer needs to know of names, order and types in a file.
+// Names, execution order and types of an ONNX file, for the importer.
 
 namespace aoe {
 namespace {
 
-// Longer ones help nobody, and each call of a function repeats them.
+// Limit of the length of a name in bytes: each inlined call of a function repeats names.
 constexpr size_t kMaxName = 4096;
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-// Names a node uses, those in its bodies included.
+// Collects the names that a node uses, including those in its bodies.
 void collect_uses(const onnx::NodeProto& node, std::set<std::string>& names);
 
 void collect_uses(const onnx::GraphProto& graph, std::set<std::string>& names) {
@@ -39,7 +39,7 @@ std::string standard_domain(const std::string& domain) { return domain == "ai.on
 
 int checked_opset(const onnx::OperatorSetIdProto& entry) {
   const std::string domain = standard_domain(entry.domain());
-  // Domains other than the standard's have few versions; which of them matter, their operators say.
+  // Versions of other domains are not limited here: find_operator looks for one that fits.
   const int64_t newest = domain.empty() ? kNewestOnnxOpset : std::numeric_limits<int>::max();
   require(entry.version() >= 1 && entry.version() <= newest,
           "it needs opset {} of domain '{}'; opsets 1 to {} are known", entry.version(),
@@ -82,7 +82,7 @@ std::vector<int> execution_order(const Nodes& nodes) {
     waiting_for[static_cast<size_t>(i)] = static_cast<int>(before.size());
     for (const int other : before) users[static_cast<size_t>(other)].push_back(i);
   }
-  // Among those that are ready the file's order decides.
+  // Among nodes that are ready, the order of the file decides.
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (int i = 0; i < nodes.size(); ++i) {
     if (waiting_for[static_cast<size_t>(i)] == 0) ready.push(i);
@@ -120,7 +120,7 @@ void read_type(const onnx::TypeProto& proto, GraphValue& value) {
         Dim read;
         if (dim.has_dim_value()) read.size = dim.dim_value();
         else read.symbol = checked_name(dim.dim_param(), "a dimension");
-        // Some exporters write this for "unknown": two of them need not be equal.
+        // Some exporters write "?" for unknown dimensions, which need not be equal.
         if (read.symbol == "?") read.symbol.clear();
         require(read.size >= -1, "dimension {} is negative", read.size);
         dims.push_back(std::move(read));

@@ -46,10 +46,10 @@ Tensor from_bytes(const TensorType& type, std::shared_ptr<const std::string> byt
   return result;
 }
 
-// Elements listed one by one in a field whose type is wide enough for several element types.
+// Reads elements from a typed repeated field, which may be wider than the element type.
 template <typename Field>
 Tensor from_field(const TensorType& type, const Field& field) {
-  // Types of a few bits have several elements in one entry; others one each.
+  // An entry has several elements of a type of fewer than eight bits, else one.
   const int bits = bits_of(type.dtype);
   const bool packed = bits < 8;
   const int64_t needed = packed ? ceil_div(checked_mul(type.count(), bits), 8) : type.count();
@@ -113,7 +113,7 @@ Tensor OnnxTensorReader::read_external(const onnx::TensorProto& proto,
           location);
   require(length == bytes_in_file(type), "external data '{}': {} needs {} bytes, the length is {}",
           location, to_string(type), bytes_in_file(type), length);
-  // Links are resolved first: what counts is where the data really lies.
+  // Symbolic links are resolved first, so that they cannot lead out of the folder.
   std::error_code error;
   const fs::path folder = fs::weakly_canonical(folder_, error);
   require(!error && !folder.empty(), "the model's folder '{}' is gone", folder_.string());
@@ -160,7 +160,7 @@ Tensor OnnxTensorReader::read(onnx::TensorProto& proto) const {
   return from_fields(proto, type);
 }
 
-// Coordinates of the values, either flat positions or one row of indexes for each.
+// Indices are either flat positions or one row of coordinates per value.
 Tensor OnnxTensorReader::read(onnx::SparseTensorProto& proto) const {
   const Tensor values = read(*proto.mutable_values());
   const Tensor indices = read(*proto.mutable_indices());

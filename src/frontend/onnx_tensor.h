@@ -11,11 +11,11 @@ class TensorProto;
 class SparseTensorProto;
 }  // namespace onnx
 
-// Reads the tensors of a model. Large raw contents are taken over from the message, not copied.
+// Reads the tensors of a model. Large raw contents are moved out of the message, not copied.
 class OnnxTensorReader {
  public:
-  // Where external data may lie: the model's folder and below. Empty when the model came as
-  // bytes, which have no folder.
+  // External data is read only from `folder`, the model's, and folders below it. It is empty for a
+  // model that was passed as bytes.
   explicit OnnxTensorReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   Tensor read(onnx::TensorProto& proto) const;
