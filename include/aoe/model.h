@@ -1,19 +1,19 @@
-// Loads a model and runs it: aoe.h for C++20.
+// Loads models and runs them: aoe.h for C++20.
 //
 //   auto model = aoe::Model::load("resnet50.onnx");
 //   if (!model) return report(model.error());
 //   auto image = aoe::Array::of<float>({1, 3, 224, 224}, pixels);
 //   auto outputs = model->run({{"input", image}});
 //
-// And on memory of the caller's, in the order of inputs() and outputs(), without copying:
+// Or on the caller's memory, in the order of inputs() and outputs(), without copying:
 //
 //   const std::array inputs{aoe::input_view<float>(pixels)};
 //   std::array outputs{aoe::output_view<float>(scores)};
 //   if (const auto done = model->run(inputs, outputs); !done) return report(done.error());
 //
-// Nothing here throws for what a user can cause: a Result holds a value or the message of an error.
-// All of it is in this header and calls the C functions, so that a program and libaoe.so may be
-// compiled by different compilers.
+// Errors that a user can cause are not thrown: a Result holds a value or the message of an error.
+// Everything is defined in this header and calls the C functions, so that a program and libaoe.so
+// may be compiled by different compilers.
 #pragma once
 
 #include <cassert>
@@ -33,7 +33,7 @@
 
 namespace aoe {
 
-// A value, or why there is none.
+// A value, or the message of the error.
 template <typename T>
 class Result {
  public:
@@ -55,7 +55,7 @@ class Result {
   std::string error_;
 };
 
-// Done, or why not.
+// Success, or the message of the error.
 template <>
 class Result<void> {
  public:
@@ -72,7 +72,7 @@ class Result<void> {
   std::string error_;
 };
 
-// A dense row-major array of numbers. `dtype` is numpy's name: "float32", "int64", "bool", ...
+// A dense row-major array of numbers. `dtype` is NumPy's name: "float32", "int64", "bool", ...
 struct Array {
   std::string dtype;
   std::vector<int64_t> shape;
@@ -86,15 +86,15 @@ struct Array {
   }
 };
 
-// An input or output of a model. A dimension that is not fixed is -1.
+// An input or output of a model. An open dimension is -1.
 struct ArrayInfo {
   std::string name;
   std::string dtype;
   std::vector<int64_t> shape;
 };
 
-// The caller's memory as aoe.h describes it: it must be there while the run lasts. The shape, which
-// must be there too, may be left out of an input whose dimensions the model has fixed.
+// Views of the caller's memory, for Model::run. Elements and shape must stay valid during the run.
+// The shape may be omitted if the model has no open dimension in that input.
 template <typename T>
 aoe_input input_view(std::span<const std::type_identity_t<T>> elements,
                      std::span<const int64_t> shape = {});
@@ -105,27 +105,27 @@ aoe_output output_view(std::span<std::type_identity_t<T>> elements);
 class Model {
  public:
   struct Options {
-    // Sizes of inputs whose dimensions are symbolic; without, they are taken from each run's
-    // inputs.
+    // Shapes of inputs with symbolic dimensions; otherwise these follow from the inputs of each
+    // run.
     std::map<std::string, std::vector<int64_t>> input_shapes;
-    int threads = 0;  // 0: all cores this process may use
-    // "sse2", "avx2" or "avx512": kernels for no more than that. "reference": slow and plain.
+    int threads = 0;  // 0: as many as cores that this process may use
+    // Widest vectors: "sse2", "avx2" or "avx512"; "reference" for the slow reference evaluator.
     std::string kernels;
   };
 
   static Result<Model> load(const std::filesystem::path& file, const Options& options);
   static Result<Model> load(const std::filesystem::path& file) { return load(file, Options()); }
-  // The bytes of a model file, which may go afterwards.
+  // From the bytes of a model file, which need not outlive the call.
   static Result<Model> load(std::span<const std::byte> model, const Options& options);
 
   std::vector<ArrayInfo> inputs() const;
   std::vector<ArrayInfo> outputs() const;
 
-  // By name, into arrays made for it.
+  // Runs on inputs by name and returns outputs by name, in new arrays.
   Result<std::map<std::string, Array>> run(const std::map<std::string, Array>& inputs) const;
 
-  // On the caller's memory, in the order of inputs() and outputs(); aoe_model_run says the rest. If
-  // an output's memory is too small, its `bytes` are more than its `room` afterwards.
+  // Runs on the caller's memory, in the order of inputs() and outputs(), like aoe_model_run. If the
+  // memory of an output is too small, its `bytes` exceed its `room` afterwards.
   Result<void> run(std::span<const aoe_input> inputs, std::span<aoe_output> outputs) const;
 
  private:
