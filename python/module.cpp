@@ -7,8 +7,8 @@
 #include "codegen/cpu_backend.h"
 #include "runtime/loaded_model.h"
 
-// aoe._aoe: values cross as (dtype, shape, bytes), so that element types which numpy does not know
-// need nothing special here. The Python package around it makes arrays of them.
+// The extension module aoe._aoe. Values are passed as (dtype, shape, bytes), so that element types
+// that NumPy does not know need no special case here. The Python package converts them to arrays.
 
 namespace nb = nanobind;
 
@@ -37,7 +37,7 @@ Tensor tensor_from(const nb::tuple& parts) {
   const auto bytes = nb::cast<ReadOnlyBytes>(parts[2]);
   require(static_cast<int64_t>(bytes.size()) == bytes_of(type), "{} bytes for {}", bytes.size(),
           to_string(type));
-  // The caller holds the array for as long as the run takes.
+  // The caller keeps the array alive during the run.
   return Tensor::over(std::move(type), bytes.data(), nullptr);
 }
 
@@ -69,7 +69,7 @@ nb::object object_from(Value value) {
     }
     contents = texts;
   } else {
-    // What the model or the caller holds too must not change under the caller's hands.
+    // Python may write to the array, so elements that others hold too are copied.
     auto* held = new Tensor(tensor.is_sole_owner() ? std::move(tensor) : tensor.copied());
     const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
     const auto size = static_cast<size_t>(held->bytes());
@@ -98,7 +98,7 @@ nb::list ports(const std::vector<Port>& ports) {
   return result;
 }
 
-// Python sees one kind of error, whatever went wrong inside.
+// Converts all exceptions to Error, the only type that Python sees.
 template <typename Fn>
 auto as_error(const Fn& fn) {
   try {
