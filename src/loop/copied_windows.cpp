@@ -24,29 +24,29 @@
 //   | outside ... | source elements of one phase ... | outside ... |
 //   ^ cache line  ^ cache line
 //
-// The nest that comes out has three kinds of loops for each outer point:
+// The resulting nest has three kinds of loops for each outer point:
 //   fill    writes the padding; runs once, since copies never touch it         row_of
 //   copy    all phases of a line in one loop, since they read the same memory  add_copy
 //   plain   the given loop, with loads of the row                              with_rows
 //
-// In reading order: lower and lower_strips decide on the outer axes, window_loads and aligned_axes
-// say which loads qualify, row_of makes the row of one load.
+// In reading order: lower and lower_strips choose the outer axes, window_loads and aligned_axes
+// determine which loads qualify, row_of makes the row of one load.
 //
-// Invariant: a row holds all that the windows of one outer point read, so that outer points stay
-// independent and threads can share them; a row is private to a thread.
+// Invariant: a row holds every element that the windows of one outer point read, so outer points
+// stay independent and threads can divide them; a row is private to a thread.
 
 namespace aoe {
 namespace {
 
-// Taps of a window, 8 x 8: the time of larger ones goes into the reduction, not into strided loads.
+// Most taps of a window, 8 x 8: larger ones spend their time in the reduction, not in strided
+// loads.
 constexpr int64_t kLargestWindow = 64;
-// The copy reads whole vectors and picks them apart, which codegen does up to this stride
-// (kPickedStride).
+// Largest stride: codegen deinterleaves whole vectors up to this one (kPickedStride).
 constexpr int64_t kLargestStep = 4;
-// Strips of fewer rows would copy about as much halo as rows between.
+// Fewest rows of a strip: below this the halo is about as large as the rest of the copy.
 constexpr int64_t kLeastRows = 4;
 
-// The linear form as an expression, without the axis `left_out`.
+// Returns the linear form as an expression, without the axis `left_out`.
 Expr without_axis(const Affine& form, size_t left_out) {
   Expr sum = Expr::position(form.constant);
   for (size_t i = 0; i < form.coefficients.size(); ++i) {
@@ -74,14 +74,15 @@ class WindowLowering {
     for (const Expr& load : loads) aligned_ = std::min(aligned_, aligned_axes(load));
     if (aligned_ == 0) return std::nullopt;
     outer_ = aligned_;
-    // Axes of extent 1 that follow cost nothing as outer axes, and would be in the way of strips.
+    // Following axes of extent 1 cost nothing as outer axes, and cut_into_strips splits the first
+    // axis behind the outer ones.
     while (outer_ + 1 < loop_.out_rank && loop_.extents[outer_] == 1) ++outer_;
     if (cut_into_strips(loads)) loads = window_loads();
     return with_rows(loads);
   }
 
-  // Here the caller gives the strips, one point of an axis each. A row then starts where its strip
-  // does: positions inside it do not depend on the strip.
+  // The points of the axis `strip` are the strips. A row starts where its strip does, so positions
+  // in the row do not depend on the strip.
   std::optional<Nest> lower_strips(size_t strip) {
     const std::vector<Expr> loads = window_loads();
     if (loads.empty() || element_count(loop_.extents) == 0) return std::nullopt;
@@ -120,9 +121,9 @@ class WindowLowering {
     return std::move(nest_);
   }
 
-  // If the windows of an outer point read more than kWindowStrip, the axis behind the outer ones is
-  // split into strips of the most rows that divide it and stay below. Copying and reducing then
-  // alternate while the row is in the first-level cache:
+  // If the windows of an outer point read more than kWindowStrip bytes, splits the axis behind the
+  // outer ones into strips: the largest divisor of its extent that stays below. Copying and
+  // reducing then alternate while the row is in the first-level cache:
   //
   //   output rows     | strip 0 | strip 1 | strip 2 |
   //   source rows   [-----------]                      neighbouring strips both copy the halo
@@ -150,7 +151,8 @@ class WindowLowering {
     return nest_.buffers[static_cast<size_t>(load->id)].shape;
   }
 
-  // The stride of the last output axis, along which vectors go, in the load's last dimension.
+  // The stride of the last output axis, the vector axis, in the load's last dimension; 0 if it is
+  // not affine.
   int64_t step_of(const Expr& load) const {
     const auto form =
         affine_of(load->operands[static_cast<size_t>(load->rank) - 1], loop_.extents.size());
@@ -170,7 +172,7 @@ class WindowLowering {
   }
 
   // The number of leading axes that index the load's leading dimensions one to one: batch and
-  // channels, for which every outer point sees a separate image.
+  // channels, where every outer point reads a separate image.
   size_t aligned_axes(const Expr& load) const {
     size_t axes = 0;
     const Shape& shape = shape_of(load);
@@ -192,7 +194,7 @@ class WindowLowering {
     const size_t vector = loop_.out_rank - 1;
     const int64_t line = std::max<int64_t>(1, kCacheLine / info(load.dtype()).bytes);
     Shape row;
-    // The index of the source, over the copy's axes, and of the row, over the loop's.
+    // `from` indexes the source over the axes of the copy, `index` the row over those of the loop.
     std::vector<Expr> from = axes_from(0, aligned_);
     std::vector<Expr> index;
     for (size_t d = aligned_; d < shape.size(); ++d) {
@@ -213,9 +215,9 @@ class WindowLowering {
       const size_t first_axis = outer_ + row.size();
       if (d + 1 == shape.size()) {
         const int64_t step = step_of(load);
-        // The last dimension becomes [phase][position]. `before` is what is added to positions, so
-        // that none is negative: with padding a multiple of step x cache line, so that the source's
-        // first element begins a cache line in the row; without, from the first element read.
+        // The last dimension becomes [phase][position]. `before` is added to positions, so that
+        // none is negative: with padding, a multiple of step x cache line, so that the source's
+        // first element begins a cache line in the row; without, minus the first position read.
         const int64_t before =
             range->low < 0 ? ceil_div(-range->low, step * line) * step * line : -range->low;
         Affine moved = *form;
@@ -234,13 +236,14 @@ class WindowLowering {
         from.push_back(start + Expr::axis(first_axis) + range->low);
       }
     }
-    // A whole number of cache lines: every line of the row then begins at one.
+    // Whole cache lines, so that every line of the row begins at one.
     row.back() = ceil_div(row.back(), line) * line;
     const int64_t bytes = element_count(row) * info(load.dtype()).bytes;
     if (bytes > machine::kLargestRow) return std::nullopt;
     const int buffer = static_cast<int>(nest_.buffers.size());
     nest_.buffers.push_back({load.dtype(), row, -1, true});
-    // Elements that are padding for every outer point are written once. Copies do not touch them.
+    // Padding is written once per call: copies never touch elements that are padding for every
+    // outer point.
     Loop fill = loop_over(buffer, row, outside);
     fill.once = true;
     add(std::move(fill));
@@ -254,14 +257,14 @@ class WindowLowering {
     return plain_loop(extents, {result}, {{buffer, offset_of(axes_from(outer_, row.size()), row)}});
   }
 
-  // Split at the edges of the source, so that parts inside it load without checks; parts that are
-  // padding alone are dropped.
+  // Adds the loops that copy the source, split at its edges, so that parts inside it load without
+  // checks; parts that are only padding are dropped.
   void add_copy(int buffer, const Shape& row, const Expr& source) {
     std::vector<Loop> copies;
     for (Loop& part : parts_of(nest_.buffers, loop_over(buffer, row, source), outer_)) {
       if (part.results[0]->op != ExprOp::load) continue;
       // Phases of equal extents become one loop with several results, in the order of their first
-      // element: codegen then reads the line once, and picks it apart (read_interleaved).
+      // elements: codegen then reads the line once and deinterleaves it (read_interleaved).
       if (copies.empty() || copies.back().extents != part.extents) {
         copies.push_back(std::move(part));
         continue;

@@ -15,7 +15,6 @@ bool is_internal(const Workload& workload, const Group& group, int value) {
   });
   if (!made_here) return false;
   for (size_t s = 0; s < workload.stages.size(); ++s) {
-    // They are in order.
     if (std::binary_search(group.stages.begin(), group.stages.end(), s)) continue;
     if (loaded_by(workload, workload.stages[s]).contains(storage)) return false;
   }

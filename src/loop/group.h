@@ -6,15 +6,15 @@
 
 namespace aoe {
 
-// Stages that run together: for every point of the first `outer` axes, which they all share, one
-// after the other. What only they use then stays in the cache.
+// Consecutive stages that share their first `outer` axes and run one after the other for each point
+// of these, so that values that only they use stay in the cache.
 struct Group {
-  std::vector<size_t> stages;
+  std::vector<size_t> stages;  // ascending
   size_t outer = 0;
-  size_t strip_axes = 0;  // of these, those that count strips
+  size_t strip_axes = 0;  // number of leading outer axes that count strips
 };
 
-// Whether a value is made and used by the stages of one group only, and is no result.
+// Whether only stages of the group write and read a value, and the workload does not return it.
 bool is_internal(const Workload& workload, const Group& group, int value);
 
 }  // namespace aoe

@@ -5,18 +5,18 @@
 
 namespace aoe {
 
-// How one stage's loops run. Axes count as the loop prints them.
+// The decisions about one Loop. Axes are indexes into Loop::extents.
 struct LoopPolicy {
-  int vector_axis = -1;  // -1: no vectors
-  int lanes = 1;
-  int unroll = 1;       // vectors side by side
-  int block_axis = -1;  // another output axis, unrolled too
-  int block = 1;
-  bool streaming = false;  // stores go past the caches
+  int vector_axis = -1;    // -1: scalar code
+  int lanes = 1;           // elements per vector
+  int unroll = 1;          // vectors per iteration along vector_axis
+  int block_axis = -1;     // an output axis besides it that is unrolled (register blocking), or -1
+  int block = 1;           // positions of block_axis per iteration
+  bool streaming = false;  // non-temporal stores
   auto operator<=>(const LoopPolicy&) const = default;
 };
 
-// How a nest runs: how many of its axes are outer ones, which threads share, and each of its loops.
+// The decisions about a nest: the number of outer axes, whose points threads divide, and its loops.
 struct NestPolicy {
   int outer = 0;
   std::vector<LoopPolicy> loops;

@@ -11,29 +11,29 @@
 #include "loop/split_at_edges.h"
 
 // Lowers the stages of a group to loop nests. In reading order:
-//   GroupLowering     stages to loops over buffers: one nest of all, or one for each
+//   GroupLowering     stages to loops over buffers: one nest for all, or one for each
 //     add_stage         fuses a reduction with the stage that computes its elements (takes_in)
 //   lower_parts       splits a loop at the edges of padding, and lowers each part by
 //   lower_loop        linear offsets, no axes of extent 1, neighbouring axes merged
-//   merge_outer_axes, pieces_of, pair_rows     what is done with the outer axes then
+//   merge_outer_axes, pieces_of, pair_rows     then rewrite the outer axes
 //
 // The order matters: axes merge only where all accesses are linear offsets, and accesses are linear
 // only after edges are split off.
 //
-// A group with outer axes becomes one nest. Values between its stages are rows: memory of a thread
-// for one point of the outer axes, here of a softmax:
+// A group with outer axes becomes one nest. Values between its stages are rows, memory of a thread
+// for one point of the outer axes. A softmax:
 //
 //   for n                     outer
 //     row0 = max(x[n, :])     a row of one element
 //     row1 = exp(x[n, :] - row0), row2 = sum(row1)        one loop: takes_in
 //     y[n, :] = row1 / row2
 //
-// Invariant: every step keeps the values that the loops store.
+// Invariant: no rewrite changes the values that the loops store.
 
 namespace aoe {
 namespace {
 
-// Loads that cannot leave their buffer become loads at linear offsets.
+// Replaces loads that cannot leave their buffer by loads at linear offsets.
 Expr linearized(const std::vector<NestBuffer>& buffers, const Expr& expr, const Shape& extents) {
   return rewrite(expr, [&](const Expr& e) -> Expr {
     if (e->op != ExprOp::load || e->linear) return {};
@@ -75,9 +75,10 @@ void remove_axis(Loop& loop, size_t axis) {
   if (axis < loop.out_rank) --loop.out_rank;
 }
 
-// Threads share outer points, so that a single long axis has to be split, from four pieces on,
-// which are machine::kPointsWorthSharing. A piece of floats takes as much as a first-level cache,
-// 32 KB. The remainder is a separate loop, so that pieces have one constant extent.
+// Threads divide outer points, so a single long axis is split into pieces. 8192 floats are 32 KB,
+// the size of a first-level cache. Four pieces, the fewest worth splitting into, are
+// machine::kPointsWorthSharing. The remainder is a separate loop, so that the extent of a piece is
+// constant.
 constexpr int64_t kPiece = 8192;
 
 std::vector<Loop> pieces_of(Loop loop) {
@@ -108,7 +109,7 @@ void merge_outer_axes(Nest& nest) {
 
 // Computes two neighbouring points of the last outer axis at a time: the end of a reduction is a
 // chain of dependent instructions, and the other row fills the gaps. A row buffer becomes
-// [2][elements], so that both are still in the first-level cache (kLargestPairedRow).
+// [2][elements]; kLargestPairedRow keeps both rows in the first-level cache.
 void pair_rows(Nest& nest) {
   constexpr int64_t kRows = 2;
   const auto of_row = [&](const Expr& e) {
@@ -131,7 +132,7 @@ void pair_rows(Nest& nest) {
   nest.outer.back() /= kRows;
   std::vector<int64_t> elements;
   for (NestBuffer& buffer : nest.buffers) {
-    // Rows of at least a cache line begin at one; short ones are not filled up.
+    // Rows of at least a cache line begin at one; shorter rows are not padded.
     const int64_t line = std::max<int64_t>(1, kCacheLine / info(buffer.dtype).bytes);
     const int64_t count = element_count(buffer.shape);
     elements.push_back(count < line ? count : ceil_div(count, line) * line);
@@ -169,7 +170,7 @@ class GroupLowering {
           nest.loops.push_back(std::move(part));
       }
       merge_outer_axes(nest);
-      // A strip is computed by one call: a pair must not reach into the next.
+      // A call computes one strip, so a pair of rows must not span two strips.
       const bool whole_pairs = element_count(tail(shared, group_.strip_axes)) % 2 == 0;
       if (group_.strip_axes == 0 || whole_pairs) pair_rows(nest);
       return {nest};
@@ -190,7 +191,8 @@ class GroupLowering {
   }
 
  private:
-  // The buffer of a value. A value that only this group uses is a row, which has no outer axes.
+  // Returns the buffer of a value. A value that only this group uses is a row, which has no outer
+  // axes.
   int buffer_of(int64_t value) {
     NestBuffer buffer = buffer_over(workload_, value);
     buffer.row = outer_ > 0 && is_internal(workload_, group_, static_cast<int>(value));
@@ -259,7 +261,7 @@ class GroupLowering {
     // Results may read any element, some of which would not be computed yet.
     for (const Expr& result : loop.results) once = once && !any_node(result, reads);
     if (!once || index.empty()) return false;
-    // Each axis of `before` has to be an axis of the reduction, and each of those is used once.
+    // Each axis of `before` must be an axis of the reduction, and each of those is used once.
     const size_t skipped = before.extents.size() - index.size();
     std::vector<Expr> axes = axes_from(0, skipped);
     axes.insert(axes.end(), index.begin(), index.end());
@@ -270,7 +272,7 @@ class GroupLowering {
         continue;
       }
       const auto axis = static_cast<size_t>(axes[i]->id);
-      // In one side of a select a load may cover less than the whole loop.
+      // A load under a select may cover only a part of the loop.
       if (before.extents[i] != loop.extents[axis]) return false;
       ++met[axis];
     }

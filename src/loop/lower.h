@@ -5,17 +5,18 @@
 
 namespace aoe {
 
-// The loops of a group's stages, before anything is decided about them: loads name buffers,
-// elements that lie beyond an edge are parted from those that do not, and axes that memory does not
-// tell apart are one. Parts that need other outer axes become separate nests.
-// `copies` says whether windows may be copied first.
+// Lowers the stages of a group to nests without decisions: loads name buffers, loops are split at
+// the edges of padding, and axes that are contiguous in memory are merged. A group with outer axes
+// is one nest; otherwise each part of a loop is one. `copies`: strided windows are read from a copy
+// (loop/copied_windows.h).
 std::vector<Nest> lower(const Workload& workload, const Group& group, bool copies);
 
-// A single loop whose loads index the buffers' shapes, whole and with the axis `kept` as it is
-// (and at the end where it then stands): for what is no stage of a workload.
+// Lowers a single loop without splitting it, for loops that are not stages of a workload. Its loads
+// index the shapes of `buffers`. The axis `*kept` is neither removed nor merged; it is updated to
+// the new number of that axis.
 Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer,
                 size_t* kept = nullptr);
-// The same of each of its parts.
+// Splits a loop at the edges of padding and lowers each part.
 std::vector<Loop> lower_parts(const std::vector<NestBuffer>& buffers, const Loop& loop,
                               size_t outer);
 

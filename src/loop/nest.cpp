@@ -10,7 +10,7 @@
 namespace aoe {
 namespace {
 
-// Rows begin at cache lines.
+// Size of a row, rounded up so that the next one begins at a cache line.
 int64_t padded_bytes(const NestBuffer& buffer) {
   return ceil_div(element_count(buffer.shape) * info(buffer.dtype).bytes, kCacheLine) * kCacheLine;
 }
@@ -105,7 +105,8 @@ int64_t Nest::row_buffer_offset(size_t buffer) const {
 }
 
 int64_t Nest::row_bytes() const {
-  // A vector may be read whole where only its first elements are in a row: 64 of 8 bytes at most.
+  // Slack, because loads of whole vectors may read past the end of a row: at most 64 elements of 8
+  // bytes.
   constexpr int64_t kVector = 512;
   const int64_t rows = row_buffer_offset(buffers.size());
   return rows == 0 ? 0 : rows + kVector;

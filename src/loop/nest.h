@@ -17,82 +17,84 @@ constexpr int64_t kCacheLine = 64;
 struct NestBuffer {
   DType dtype = DType::f32;
   Shape shape;
-  int value = -1;  // the workload's value that it holds
+  int value = -1;  // the value of the workload whose storage it is; -1: scratch memory
   bool row = false;
 };
 
-// All of a value, in its shape.
+// Returns a buffer that covers all of a value, in the value's shape.
 NestBuffer buffer_over(const Workload& workload, int64_t value);
 
-// Where a result goes: the element of a buffer at a linear offset.
+// The destination of a result: the element of a buffer at a linear offset.
 struct NestStore {
   int buffer = -1;
   Expr offset;
 };
 
 // The loops of one stage. Axes are the nest's outer ones, further output axes, then reduced ones.
-// Loads name buffers; one whose index is a single number is known to stay inside the buffer, and
-// the number is a linear offset.
+// Loads name buffers. A linear load has one index, an offset that is known to be inside the buffer.
 struct Loop {
   Shape extents;
-  size_t out_rank = 0;  // axes that are not reduced
+  size_t out_rank = 0;  // number of axes that are not reduced
   std::optional<Reducer> reducer;
   std::vector<Expr> elements;
   std::vector<Expr> results;
   std::vector<NestStore> stores;  // one for each result
-  // Values computed on the way to the elements that others need too.
+  // An intermediate value of the elements that later loops read: stored in each iteration.
   struct Kept {
     Expr value;
     NestStore store;
   };
   std::vector<Kept> kept;
-  // Depends on no outer axis, and what it writes stays: run before the first outer point only.
+  // Runs once per call, before the first outer point: the loop depends on no outer axis, and
+  // nothing overwrites its results.
   bool once = false;
   LoopPolicy policy;
 
   bool is_reduced(size_t axis) const { return axis >= out_rank; }
   Shape out_extents() const { return head(extents, out_rank); }
-  // The elements, then the results.
+  // Returns the elements, then the results.
   std::vector<Expr> values() const;
 
   void for_each_store(const std::function<void(NestStore&)>& visit);
-  // Every expression, to look at or to replace; the offsets of stores are among them.
+  // Calls `visit` for every expression, including the offsets of stores; `visit` may replace it.
   void for_each_expr(const std::function<void(Expr&)>& visit);
 
-  // Axis i becomes `to[i]`.
+  // Replaces axis i by `to[i]` in every expression.
   void substitute(const std::vector<Expr>& to);
-  // An axis becomes two: blocks of so many positions, and where in a block.
+  // Splits an axis into two: the number of the block, and the position in it. `block` divides the
+  // extent.
   void split(size_t axis, int64_t block);
-  // Only `extent` positions of an axis are left, from `first` on.
+  // Restricts an axis to `extent` positions from `first` on.
   void narrow(size_t axis, int64_t first, int64_t extent);
 };
 
-// A loop that reduces nothing.
+// Returns a loop without a reduction.
 Loop plain_loop(Shape extents, std::vector<Expr> results, std::vector<NestStore> stores);
 
-// Calls `visit` once for every node of what is computed, operands after what uses them. Not for
-// what stands in an index: it is computed once for a vector.
+// Calls `visit` once for every node that is computed, users before their operands. Indexes of loads
+// are skipped: they are computed once per vector.
 void for_each_value(const std::vector<Expr>& exprs, const std::function<void(const Expr&)>& visit);
 
-// What becomes one function: for every point of the outer axes, the loops in order. Points of the
-// outer axes are independent and are counted as one number, so that threads can share them.
+// A Nest becomes one function: for every point of the outer axes it runs its loops in order. Outer
+// points are independent and are numbered linearly, so that threads can divide them.
 struct Nest {
   Shape outer;
   std::vector<NestBuffer> buffers;
   std::vector<Loop> loops;
-  // An axis of the only loop whose bounds are given when it runs, or -1.
+  // The axis whose bounds are arguments of a call, the same in all loops; -1: none.
   int ranged_axis = -1;
 
   int64_t points() const { return element_count(outer); }
-  // Bytes that a thread needs for rows.
+  // Bytes of all row buffers, per thread.
   int64_t row_bytes() const;
-  // Where a row buffer begins in them.
+  // Offset of a row buffer in that memory, in bytes.
   int64_t row_buffer_offset(size_t buffer) const;
-  // The first buffer over the same memory: one value may be seen in several shapes.
+  // Returns the first buffer over the same memory: a value may have a buffer for each shape.
   size_t memory_of(size_t buffer) const;
 };
 
-// As an indented loop nest, for people and golden tests; it says all that the code depends on.
+// Prints an indented loop nest, for people and golden tests. The text contains everything that the
+// generated code depends on: it is the nest's part of the code cache's key.
 std::string to_string(const Nest& nest);
 
 }  // namespace aoe

@@ -9,12 +9,12 @@
 namespace aoe {
 namespace {
 
-// More parts are more code than they save.
+// A loop with more parts than this stays unsplit: the code would grow more than it gains.
 constexpr size_t kMostParts = 32;
 
-using Cuts = std::vector<std::set<int64_t>>;  // for each axis: where a part begins
+using Cuts = std::vector<std::set<int64_t>>;  // for each axis: the positions where a part begins
 
-// Adds where an expression of one axis goes from negative to not negative, or back.
+// Adds a cut at the position where `difference`, affine in one axis, changes its sign.
 void cut_where_zero(const Expr& difference, const Loop& loop, size_t outer, Cuts& cuts) {
   const size_t rank = loop.extents.size();
   const auto form = affine_of(difference, rank);
@@ -22,7 +22,8 @@ void cut_where_zero(const Expr& difference, const Loop& loop, size_t outer, Cuts
   size_t axis = rank;
   for (size_t i = 0; i < rank; ++i) {
     if (form->coefficients[i] == 0 || loop.extents[i] == 1) continue;
-    // Positions of two axes: a short one is cut apart, so that the other can be cut at all.
+    // Depends on two axes: a short one is cut at every position, so that the expression depends on
+    // the other one alone, which the next round cuts.
     if (axis < rank) {
       constexpr int64_t kShort = 4;
       for (const size_t one : {axis, i}) {
@@ -35,7 +36,7 @@ void cut_where_zero(const Expr& difference, const Loop& loop, size_t outer, Cuts
   }
   if (axis < outer || axis >= loop.out_rank) return;
   const int64_t factor = form->coefficients[axis];
-  // The first position with another sign than those before it.
+  // The first position whose sign differs from that of the positions before it.
   const int64_t at =
       factor > 0 ? ceil_div(-form->constant, factor) : floor_div(form->constant, -factor) + 1;
   if (at > 0 && at < loop.extents[axis]) cuts[axis].insert(at);
@@ -60,7 +61,7 @@ Cuts cuts_of(const std::vector<NestBuffer>& buffers, const Loop& loop, size_t ou
   return cuts;
 }
 
-// Loads that lie outside wherever the loop goes are what stands for the outside.
+// Replaces loads that are out of range in the whole loop by their out-of-range value.
 Expr without_outside_loads(const std::vector<NestBuffer>& buffers, const Expr& expr,
                            const Shape& extents) {
   return rewrite(expr, [&](const Expr& e) -> Expr {
@@ -81,7 +82,7 @@ Expr without_outside_loads(const std::vector<NestBuffer>& buffers, const Expr& e
 std::vector<Loop> parts_of(const std::vector<NestBuffer>& buffers, const Loop& loop, size_t outer) {
   if (loop.reducer || element_count(loop.extents) == 0) return {loop};
   std::vector<Loop> parts{loop};
-  // Cutting one axis may show where to cut another.
+  // Two rounds: cutting an axis may make an expression depend on a single other axis.
   for (int round = 0; round < 2; ++round) {
     std::vector<Loop> next;
     for (const Loop& part : parts) {
