@@ -8,19 +8,19 @@
 #include "expr/rewrite.h"
 #include "policy/packing.h"
 
-// Recognizes matrix products in stages, and rewrites a workload so that they can run as such.
+// Recognizes matrix products in stages, and rewrites a workload so that they can run as products.
 // In reading order:
 //   contraction_of       sorts the axes of a stage into outer, rows, columns and depth
 //   access_pattern       the strides of a load along these (matrix_load: one stride each)
-//   ContractionRewriter          rewrites the stages of a workload, one by one:
+//   ContractionRewriter  rewrites the stages of a workload, one by one:
 //     add_contraction      brings both sides into a form that product code can read
 //     add_reordered        permutes the output axes first, where they alternate
 //     laid_out, padded     the two kinds of copies that are inserted in front of a product
 //     add_with_results     splits off an epilogue that cannot be fused
 //
 // In the notation of Goto and BLIS (C = A B) rows are m, columns n and depth k, the left side is A
-// and the right side B. Both convolutions below are the product that im2col gives, without the
-// matrix of windows being written:
+// and the right side B. Both convolutions below are the product after im2col, without writing the
+// matrix of windows:
 //
 //            out[n, f, y, x] += w[f, c, i, j] * in[n, c, y + i, x + j]      NCHW
 //   outer n | rows f | columns y, x | depth c, i, j     left = weights, right = windows
@@ -28,9 +28,9 @@
 //            out[n, y, x, f] += in[n, y + i, x + j, c] * w[i, j, c, f]      NHWC
 //   rows n, y, x | columns f | depth i, j, c            left = windows, right = weights
 //
-// Invariant: after every added stage the result computes what the workload computed, each stage
-// reads only values of stages before it, and `contracts`, `origins` and `constant` have one entry
-// for each stage.
+// Invariant: after every added stage the result computes the same values as the stages of the
+// workload so far, each stage reads only values of stages before it, and `contracts`, `origins` and
+// `constant` have one entry for each stage.
 
 namespace aoe {
 namespace {
@@ -50,14 +50,14 @@ size_t axes_to_last(const Stage& stage) {
   return count;
 }
 
-// Merging matters: a pattern that comes to one stride can be read in place by a tile.
+// Strides along `axes`, merged where contiguous: a tile can read a single stride in place.
 std::vector<Stride> strides_of(const Shape& extents, const std::vector<size_t>& axes,
                                const std::vector<int64_t>& coefficients) {
   std::vector<Stride> strides;
   for (const size_t axis : axes) {
     if (extents[axis] == 1) continue;
     const Stride next{extents[axis], coefficients[axis]};
-    // One step along the axis before covers all of this axis: both are one longer axis.
+    // One step along the previous axis covers all of this one: both merge into one longer axis.
     const bool same = !strides.empty() && strides.back().stride == next.stride * next.extent;
     if (same) strides.back() = {strides.back().extent * next.extent, next.stride};
     else strides.push_back(next);
@@ -160,18 +160,19 @@ bool is_constant(const Workload& workload, const Expr& expr) {
 
 namespace {
 
-// With fewer multiply-adds plain loops are done before the sides would be laid out.
+// Least multiply-adds of a product: with fewer, plain loops finish before the sides are laid out.
 constexpr int64_t kFewProducts = 1 << 14;
-// Fewer columns do not fill an AVX vector of floats.
+// Least columns: one AVX vector of floats.
 constexpr int64_t kFewColumns = 8;
-// Less depth does not fill one round of a tile's unrolled loop (kUnrolledDepth, tile_emitter.cpp).
+// Least depth: one round of a tile's unrolled loop (kUnrolledDepth, tile_emitter.cpp).
 constexpr int64_t kShallow = 4;
-// Reordering adds a pass over the result. It has to be small beside the product: at least 16
-// multiply-adds for each element that is copied, and work enough that one more item does not show.
+// Reordering adds a pass over the result, which must be cheap compared with the product: at least
+// 16 multiply-adds per copied element, and enough of them that an additional item does not matter.
 constexpr int64_t kWorthReordering = 1 << 20;
 constexpr int64_t kDeepEnoughToReorder = 16;
 
-// A tile looks up where each piece of the depth begins. Two unrolled rounds pay for that.
+// Least length of a piece: a tile looks up where each piece begins, which two rounds of its
+// unrolled loop amortize.
 constexpr int64_t kShortestPiece = 8;
 
 class ContractionRewriter {
@@ -203,8 +204,8 @@ class ContractionRewriter {
     result_.constant.push_back(false);
   }
 
-  // For a reduction that stays plain loops. Vectors go along the last axis: weights with another
-  // stride than 1 along it are transposed, once, before the first run.
+  // For a reduction that stays plain loops, whose vectors go along the last axis: weights with
+  // another stride than 1 along it are transposed once, before the first run.
   Stage with_weights_along_vectors(Stage stage) {
     const size_t last = axes_to_last(stage);
     if (!stage.reducer || last == 0) return stage;
@@ -220,8 +221,8 @@ class ContractionRewriter {
           return {};
         const auto strides = strides_of(stage, e);
         if (!strides || (*strides)[vector] == 0 || (*strides)[vector] == 1) return {};
-        // In one side of a select a load may be valid for a part of the loop only. The copy would
-        // evaluate it everywhere.
+        // A load under a select may be valid for a part of the loop only. The copy would evaluate
+        // it everywhere.
         if (!stays_inside(index_of(e), shape_of(e), extents)) return {};
         const Expr moved = laid_out(stage, e, order);
         result_.constant.back() = true;
@@ -239,7 +240,7 @@ class ContractionRewriter {
     return static_cast<int>(result_.workload.values.size()) - 1;
   }
 
-  // A stage without a reduction: `expr` for every point of these axes.
+  // Adds a stage without a reduction: `expr` for every point of these axes.
   void add(const Shape& axes, const Expr& expr, int output) {
     Stage stage;
     stage.axes = axes;
@@ -262,9 +263,9 @@ class ContractionRewriter {
     const Workload& w = result_.workload;
     const bool left_constant = is_constant(w, c->left);
     const bool right_constant = is_constant(w, c->right);
-    // Prepacked weights may have any order of the depth, so the left side decides on it. Copying
-    // comes first: it changes the strides that sorting goes by. The stage has then changed, and is
-    // looked at anew; each of the two changes a stage at most once.
+    // Prepacked weights may have any order of the depth, so the left side determines it. Copying
+    // comes first, because it changes the strides by which axes are sorted. The changed stage is
+    // analysed again; each of the two rewrites applies to a stage at most once.
     if (right_constant && !left_constant &&
         (with_depth_last(stage, *c) || by_memory_of_left(stage, *c))) {
       return add_contraction(std::move(stage));
@@ -272,8 +273,8 @@ class ContractionRewriter {
     const auto right = matrix_load(w, stage, *c, c->right);
     const bool right_direct =
         right && right->column_stride == 1 && c->right.dtype() == stage.elements[0].dtype();
-    // Packing costs about as much as a few multiply-adds for each element, and the element is used
-    // once for each row.
+    // Packing an element costs as much as a few multiply-adds, and each element is used once per
+    // row.
     if (c->row_count < 4 && !right_direct && !right_constant) return false;
 
     Expr left = c->left;
@@ -287,8 +288,8 @@ class ContractionRewriter {
     const bool looks_up =
         any_node(side, [](const Expr& e) { return e->op == ExprOp::load && is_lookup(e); });
     if (!right_there && (c->columns.size() == 1 || looks_up)) {
-      // Packing cuts columns into blocks along their first axis, which needs a second one. Lookups
-      // (loads indexed by loads) are done once, not again for each block. Both are laid out whole.
+      // Packing splits columns into blocks along their first axis, so it needs a second one.
+      // Lookups are evaluated once, not for each block. Both cases copy the whole side.
       side = laid_out(stage, side, joined(c->outer, c->depth, c->columns));
     }
     stage.elements[0] = left * side;
@@ -296,19 +297,19 @@ class ContractionRewriter {
     return true;
   }
 
-  // The stride of a load along each axis, padding or not. Nothing if the load is not affine.
+  // The stride of a load along each axis, with or without padding; nothing if it is not affine.
   std::optional<std::vector<int64_t>> strides_of(const Stage& stage, const Expr& load) const {
     if (load->op != ExprOp::load) return std::nullopt;
     const auto offset = affine_offset(index_of(load), shape_of(load), stage.extents().size());
     return offset ? std::optional(offset->coefficients) : std::nullopt;
   }
 
-  // Where the left side is contiguous over less than kShortestPiece of the depth, it is copied with
-  // the dimensions of the depth innermost, as NCHW to NHWC. False if there is nothing to gain.
+  // If the left side is contiguous over less than kShortestPiece of the depth, copies it with the
+  // dimensions of the depth innermost, as from NCHW to NHWC. Returns false if nothing changed.
   bool with_depth_last(Stage& stage, const Contraction& c) {
     const int64_t piece = longest_piece(stage, c);
     if (piece == 0 || piece >= kShortestPiece) return false;
-    // Dimensions that only depth axes index.
+    // `last`: the dimensions that only depth axes index.
     std::vector<size_t> first;
     std::vector<size_t> last;
     for (size_t d = 0; d < static_cast<size_t>(c.left->rank); ++d) {
@@ -325,9 +326,9 @@ class ContractionRewriter {
     return true;
   }
 
-  // The elements of the depth that are contiguous in the left side, if depth axes come in the best
-  // order. An axis extends the piece if its stride is the piece's length; a round over all axes
-  // finds at least the next one. 0 if the load is not affine.
+  // Number of elements of the depth that are contiguous in the left side, in the best order of the
+  // depth axes. An axis extends the piece if its stride is the piece's length; each round over all
+  // axes finds at least the next one. 0 if the load is not affine.
   int64_t longest_piece(const Stage& stage, const Contraction& c) const {
     const auto strides = strides_of(stage, c.left);
     int64_t piece = strides ? 1 : 0;
@@ -339,7 +340,8 @@ class ContractionRewriter {
     return piece;
   }
 
-  // Sorts the reduced axes by the left side's strides, the largest outermost. False if they are.
+  // Sorts the reduced axes by the left side's strides, largest outermost. Returns false if they are
+  // sorted already.
   bool by_memory_of_left(Stage& stage, const Contraction& c) const {
     const auto strides = strides_of(stage, c.left);
     if (!strides) return false;
@@ -359,8 +361,9 @@ class ContractionRewriter {
     return true;
   }
 
-  // Reads the left side in place, after padding is written out. No im2col matrix is made: rows
-  // come in lines, the depth in contiguous pieces. A 3 x 3 window over NHWC has three pieces:
+  // Returns the left side as a load that tiles read in place, after writing out its padding. There
+  // is no im2col matrix: rows come in lines, the depth in contiguous pieces. A 3 x 3 window over
+  // NHWC has three pieces:
   //
   //     x            x+1          x+2          x+3
   //   +------------+------------+------------+------
@@ -370,7 +373,7 @@ class ContractionRewriter {
   //   +------------+------------+------------+------
   //   | c channels | c channels | c channels | ...      y + 2    piece 2
   //
-  // Nothing if pieces would be short or rows have no strides.
+  // Returns nothing if pieces would be short or the load is not affine.
   std::optional<Expr> in_pieces(const Stage& stage, const Contraction& c) {
     if (c.left.dtype() != stage.elements[0].dtype() || longest_piece(stage, c) < kShortestPiece) {
       return std::nullopt;
@@ -379,8 +382,8 @@ class ContractionRewriter {
     return access_pattern(result_.workload, stage, c, whole) ? std::optional(whole) : std::nullopt;
   }
 
-  // Where axes of the two sides alternate in the result, as in out[i, a, j, b] = sum of
-  // left[i, j, k] * right[k, a, b], the product computes [i, j, a, b] and a copy transposes it.
+  // Handles results in which axes of the two sides alternate, as in out[i, a, j, b] = sum of
+  // left[i, j, k] * right[k, a, b]: the product computes [i, j, a, b] and a copy transposes it.
   bool add_reordered(const Stage& stage) {
     if (!stage.reducer || stage.results.size() != 1 || stage.elements[0]->op != ExprOp::mul) {
       return false;
@@ -392,7 +395,7 @@ class ContractionRewriter {
     }
     Expr left = stage.elements[0]->operands[0];
     Expr right = stage.elements[0]->operands[1];
-    // Either side could give the columns. Weights give the rows: a left side that is constant is
+    // Either side could be the right one. Weights become the left side: a constant left side is
     // prepacked, whatever its layout.
     if (is_constant(result_.workload, right)) std::swap(left, right);
     const auto in_left = axes_in(left, extents.size());
@@ -405,7 +408,7 @@ class ContractionRewriter {
         if (group == (alone_left ? 1 : alone_right ? 2 : 0)) order.push_back(axis);
       }
     }
-    std::vector<Expr> to = axes_from(0, extents.size());  // where each axis is in the new order
+    std::vector<Expr> to = axes_from(0, extents.size());  // new position of each axis
     std::vector<Expr> index;
     Stage product = stage;
     for (size_t i = 0; i < order.size(); ++i) {
@@ -424,8 +427,8 @@ class ContractionRewriter {
     return true;
   }
 
-  // Adds a stage that evaluates `expr` over those axes of `order` that it depends on, in that order
-  // in memory. Returns the load that stands for `expr`.
+  // Adds a stage that evaluates `expr` over the axes of `order` that it depends on, in that order
+  // in memory. Returns the load that replaces `expr`.
   Expr laid_out(const Stage& stage, const Expr& expr, const std::vector<size_t>& order) {
     const Shape extents = stage.extents();
     Shape axes;
@@ -440,14 +443,14 @@ class ContractionRewriter {
     return added(axes, with_axes(expr, to), index);
   }
 
-  // Loads with padding read a padded copy instead:
+  // Replaces loads with padding by loads of a padded copy:
   //
   //       0  0  0  0  0  0
   //       0  a  b  c  d  0      from `low` (negative or 0) to `high` in each dimension
   //       0  e  f  g  h  0
   //       0  0  0  0  0  0
   //
-  // With an `order` of dimensions all loads do, and the copy is transposed to that order.
+  // With an `order` of dimensions it replaces all loads, and the copies have that order.
   Expr padded(const Stage& stage, const Expr& expr, const std::vector<size_t>& order = {}) {
     const Shape extents = stage.extents();
     return rewrite(expr, [&](const Expr& e) -> Expr {
@@ -460,7 +463,8 @@ class ContractionRewriter {
       for (size_t i = 0; i < shape.size(); ++i) {
         const size_t d = order.empty() ? i : order[i];
         const auto range = interval_of(e->operands[d], extents);
-        // Far dilated or padded windows would make a copy many times as large as the tensor.
+        // Windows with a large dilation or padding would make a copy many times as large as the
+        // tensor.
         if (!range || range->low < -shape[d] - 64 || range->high > 2 * shape[d] + 64) return {};
         const int64_t low = std::min<int64_t>(range->low, 0);
         const int64_t high = std::max(range->high, shape[d] - 1);

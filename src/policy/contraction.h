@@ -7,11 +7,11 @@
 
 namespace aoe {
 
-// A stage seen as products of matrices: for each outer point, out[row, column] is the sum over the
-// depth of left[row, depth] * right[depth, column]. Convolutions, products of matrices and their
-// gradients are of this form. Columns are the last axes, so that vectors lie along them.
+// A stage seen as matrix products: for each outer point, out[row, column] is the sum over the depth
+// of left[row, depth] * right[depth, column]. Convolutions, matrix products and their gradients
+// have this form. Columns are the last axes, so that vectors go along them.
 struct Contraction {
-  std::vector<size_t> outer;  // axes of the stage, without those of one position
+  std::vector<size_t> outer;  // axes of the stage, without those of extent 1
   std::vector<size_t> rows;
   std::vector<size_t> columns;
   std::vector<size_t> depth;
@@ -24,7 +24,7 @@ struct Contraction {
   int64_t outer_count = 1;
 };
 
-// Axes, then more of them.
+// Concatenates lists of axes.
 template <typename... More>
 std::vector<size_t> joined(std::vector<size_t> axes, const More&... more) {
   (axes.insert(axes.end(), more.begin(), more.end()), ...);
@@ -33,7 +33,7 @@ std::vector<size_t> joined(std::vector<size_t> axes, const More&... more) {
 
 std::optional<Contraction> contraction_of(const Stage& stage);
 
-// What follows a sum of products may load this many other values.
+// Most loads in the epilogue of a product.
 inline constexpr int kMostProductOperands = 6;
 
 // `extent` positions, `stride` elements apart in memory.
@@ -49,21 +49,21 @@ struct LoadedMatrix {
   std::vector<int64_t> outer_strides;  // for each outer axis
 };
 
-// The access pattern of a load: its strides along rows, columns and depth, outermost first. Strides
-// that can be merged are; there is none along an axis that the load does not depend on.
+// The access pattern of a load: its strides along rows, columns and depth, outermost first, merged
+// where possible. A list is empty if the load does not depend on any of its axes.
 struct AccessPattern : LoadedMatrix {
   std::vector<Stride> rows;
   std::vector<Stride> columns;
   std::vector<Stride> depth;
 };
 
-// Nothing if the load may leave its tensor or is not affine.
+// Returns nothing if the load may leave its tensor or is not affine.
 std::optional<AccessPattern> access_pattern(const Workload& workload, const Stage& stage,
                                             const Contraction& contraction, const Expr& load);
 
-// An access pattern with one stride each: the element lies at base + outer part + row * row_stride
-// + column * column_stride + depth * depth_stride, rows, columns and depth each counted as one
-// number.
+// An access pattern with a single stride along each of rows, columns and depth: the element is at
+// base + outer part + row * row_stride + column * column_stride + depth * depth_stride, where rows,
+// columns and depth are numbered linearly.
 struct MatrixLoad : LoadedMatrix {
   int64_t row_stride = 0;
   int64_t column_stride = 0;
@@ -73,21 +73,19 @@ struct MatrixLoad : LoadedMatrix {
 std::optional<MatrixLoad> matrix_load(const Workload& workload, const Stage& stage,
                                       const Contraction& contraction, const Expr& load);
 
-// Whether an expression is made of weights and constants alone.
+// Whether an expression loads only weights and constants.
 bool is_constant(const Workload& workload, const Expr& expr);
 
-// The same computation with contractions made ready: padding is written out around what it pads,
-// what is not laid out for products is brought into a layout that is, and what follows a product
-// but is not seen row by row becomes a separate stage. `contracts` says for each stage of the
-// result whether it is to run as products of matrices, `origins` which stage it comes from,
-// `constant` whether it only lays out weights, and need run but once. `may` says which stages may
-// run as products, `as_they_are` which are left alone.
+// A workload whose contractions can run as matrix products. Each vector has an entry per stage.
 struct RewrittenWorkload {
   Workload workload;
-  std::vector<bool> contracts;
-  std::vector<size_t> origins;
-  std::vector<bool> constant;
+  std::vector<bool> contracts;  // runs as a matrix product
+  std::vector<size_t> origins;  // the stage of the given workload that it comes from
+  std::vector<bool> constant;   // only lays out weights: runs once, before the first run
 };
+// Rewrites contractions so that products can read them: padding is written out, sides in other
+// layouts are copied, and an epilogue that tiles cannot compute becomes a separate stage. `may`:
+// the stages that may run as products. `as_they_are`: products that are not rewritten (Winograd).
 RewrittenWorkload rewrite_contractions(const Workload& workload, const std::vector<bool>& may,
                                        const std::vector<bool>& as_they_are);
 

@@ -13,7 +13,7 @@
 namespace aoe {
 namespace {
 
-// Of one operation on vectors, in those of a multiplication.
+// Cost of a vector operation, relative to a multiplication.
 double operation_cost(ExprOp op) {
   switch (cost_of(op)) {
     case OpCost::none: return 0;
@@ -24,7 +24,7 @@ double operation_cost(ExprOp op) {
   return 0;
 }
 
-// Cycles of one loop of a nest, with what is decided about it.
+// Estimates the cycles of one loop of a nest under its policy.
 class LoopEstimate {
  public:
   LoopEstimate(const Loop& loop, const Device& device)
@@ -37,7 +37,7 @@ class LoopEstimate {
   double cycles() {
     const auto points = static_cast<double>(element_count(loop_.extents));
     const auto out_points = static_cast<double>(element_count(loop_.out_extents()));
-    double vectors = 1;  // for each element
+    double vectors = 1;  // per element
     if (policy_.vector_axis >= 0) {
       const int64_t extent = loop_.extents[static_cast<size_t>(policy_.vector_axis)];
       vectors = static_cast<double>(ceil_div(extent, int64_t{policy_.lanes})) /
@@ -47,10 +47,10 @@ class LoopEstimate {
     if (loop_.reducer) {
       double step = 0;
       for (const Expr& element : loop_.elements) step += cycles_of(element);
-      // A product is added as it is made.
+      // A multiplication and the addition of its product are one instruction.
       step += each_ * static_cast<double>(loop_.reducer->combine.size());
       if (loop_.elements[0]->op == ExprOp::mul && is_sum(*loop_.reducer)) step -= each_;
-      // Sums wait for each other.
+      // The latency of the accumulators, of which unroll x block are independent.
       step = std::max(step, machine::kLatency / (policy_.unroll * policy_.block));
       total += points * vectors * step;
       if (across_) total += out_points * machine::kFoldingCycles;
@@ -62,7 +62,7 @@ class LoopEstimate {
     for (const Loop::Kept& kept : loop_.kept)
       total += points * vectors * cycles_of_store(kept.store);
     total += out_points * vectors * last;
-    // Every block of vectors is a turn of a loop.
+    // An iteration processes unroll x block vectors.
     return total + points * vectors / (policy_.unroll * policy_.block) * machine::kTurnCycles;
   }
 
@@ -86,18 +86,18 @@ class LoopEstimate {
     if (!form) return irregular(load);
     const int64_t along = stride(*form);
     if (along == 0 || along == 1) return each_;
-    // By whole vectors, of which every so manieth element is kept.
+    // Whole vectors are loaded and deinterleaved.
     if (along > 1 && along <= 4) return each_ * static_cast<double>(along + 1);
     const bool turned = policy_.block_axis >= 0 && policy_.block == policy_.lanes &&
                         form->coefficients[static_cast<size_t>(policy_.block_axis)] == 1;
     return turned ? machine::kTurned * each_ : policy_.lanes;
   }
 
-  // May be outside, or somewhere that only a run knows.
+  // Cycles of a load that is guarded, or whose address is known only at run time.
   double irregular(const Expr& load) const {
     if (load->linear) return 2.0 * policy_.lanes;
     if (policy_.vector_axis < 0) return machine::kTested;
-    // Only the last position moves with the lanes, one by one: a vector of it lies side by side.
+    // Contiguous if the vector axis has stride 0 or 1 in the last dimension and 0 in the others.
     for (int d = 0; d < load->rank; ++d) {
       const auto form = affine_of(load->operands[static_cast<size_t>(d)], loop_.extents.size());
       const int64_t most = d + 1 == load->rank ? 1 : 0;
@@ -113,14 +113,14 @@ class LoopEstimate {
 
   const Loop& loop_;
   const LoopPolicy& policy_;
-  const bool across_;  // vectors lie along what is reduced
+  const bool across_;  // vectors go along a reduced axis
   const double each_;  // cycles of a simple operation on a vector
   std::set<const Expr::Node*> seen_;
 };
 
 double nest_cycles(const Nest& nest, const Device& device) {
   double cycles = 0;
-  std::map<size_t, double> bytes;  // of each buffer: what a loop reads and writes
+  std::map<size_t, double> bytes;  // by buffer: most bytes that one loop reads or writes
   for (const Loop& loop : nest.loops) {
     const double times = loop.once ? 1.0 / static_cast<double>(nest.points()) : 1;
     cycles += LoopEstimate(loop, device).cycles() * times;
@@ -142,8 +142,8 @@ double nest_cycles(const Nest& nest, const Device& device) {
   return std::max(cycles, machine::moving_cycles(all_bytes, device)) + machine::kStepCycles;
 }
 
-// Columns that are not read as they lie are copied: vectors of them where they lie side by side, or
-// a few apart.
+// Cycles of packing the right side at run time: by vectors if windows are copied by rows or columns
+// have a stride of 1 to 4, else by elements.
 double packing_cycles(const Schedule& schedule, const ProductItem& item, const Device& device) {
   if (item.shape.right != Side::packed) return 0;
   const Stage& stage = schedule.workload.stages[item.stage];

@@ -5,10 +5,10 @@
 
 namespace aoe {
 
-// How long a workload is expected to take on one core of the device under its default policy:
-// vectors that are computed, loaded and stored, by how they lie, or bytes that are moved, whichever
-// takes longer. Made to compare the same work with its values lying otherwise, so what it says of
-// different work is rough.
+// Returns the estimated time of a workload on one core of the device under its default policy: the
+// cycles of its vector operations, loads and stores by their strides, or of moving its bytes,
+// whichever is longer. It is meant for comparing layouts of the same workload; comparisons of
+// different workloads are rough.
 double estimated_seconds(const Workload& workload, const Device& device);
 
 }  // namespace aoe

@@ -51,7 +51,8 @@ class LoopChoice {
     if (!load->linear) guarded_.push_back(load);
   }
 
-  // Whether vectors along an axis lie wholly inside or wholly outside what they load.
+  // Whether every vector along an axis is either inside or outside the buffers of guarded loads:
+  // the axis itself is their last position, and no other position depends on it.
   bool whole_along(size_t axis) const {
     return std::all_of(guarded_.begin(), guarded_.end(), [&](const Expr& load) {
       const auto last = static_cast<size_t>(load->rank) - 1;
@@ -62,7 +63,7 @@ class LoopChoice {
     });
   }
 
-  // What vectors along an axis make of the memory accesses; less is better.
+  // Relative cost of the memory accesses with vectors along an axis.
   double cost_along(size_t axis) const {
     double cost = 0;
     for (const Affine& load : loads_) {
@@ -72,7 +73,7 @@ class LoopChoice {
     for (const Affine& store : stores_) {
       if (store.coefficients[axis] != 1 && !loop_.is_reduced(axis)) cost += 2;
     }
-    // Lanes that stay empty.
+    // Empty lanes.
     if (loop_.extents[axis] < lanes_) {
       cost += 0.5 * static_cast<double>(lanes_ - loop_.extents[axis]) / lanes_;
     }
@@ -85,7 +86,7 @@ class LoopChoice {
     for (size_t i = loop_.extents.size(); i-- > outer_;) {
       if (static_cast<int>(i) == nest_.ranged_axis || !may_be_vector_axis(loop_, outer_, i))
         continue;
-      // A reduction over lanes pays for folding them.
+      // A vector of partial sums has to be folded at the end.
       const double cost = cost_along(i) + (loop_.is_reduced(i) ? 0.3 : 0);
       if (cost < best_cost) {
         best_cost = cost;
@@ -99,8 +100,8 @@ class LoopChoice {
     if (!loop_.reducer) return costly_ > 0 ? 2 : 4;
     if (loop_.reducer->size() > 1) return 2;
     if (loop_.is_reduced(static_cast<size_t>(policy.vector_axis))) return 4;
-    // One load and one sum for each vector leave room for many, so that a step of the reduction
-    // reads a long piece of memory.
+    // A plain load per accumulator leaves registers for many accumulators, so that a step of the
+    // reduction reads a long contiguous piece of memory.
     const bool plain = loop_.elements[0]->op == ExprOp::load && irregular_ == 0;
     return plain ? device_.vector_registers * 3 / 4 : device_.vector_registers / 4;
   }
@@ -114,10 +115,10 @@ class LoopChoice {
     };
     if (loop_.is_reduced(vector)) {
       const int64_t rows = outer_ < loop_.out_rank ? loop_.extents[outer_] : 1;
-      // What several numbers are kept of, as the largest and its place, is one chain of steps that
-      // wait for each other: rows beside each other fill the time.
+      // Reducing tuples, as in arg max, is one chain of dependent instructions: other rows fill the
+      // gaps.
       if (loop_.reducer->size() > 1 && rows >= 4) set(outer_, 4, 1);
-      // Rows that are reduced side by side wait for each other's last steps less.
+      // Pairs of rows (pair_rows in loop/lower.cpp): one has work while the other folds its lanes.
       else if (rows == 2) set(outer_, 2, 2);
       return;
     }
@@ -125,7 +126,7 @@ class LoopChoice {
       choose_transposition(policy);
       return;
     }
-    // Windows overlap from row to row: neighbouring rows share what they load.
+    // Windows of neighbouring rows overlap: a block of rows shares its loads.
     for (size_t axis = vector; axis-- > outer_;) {
       const bool shares = std::any_of(loads_.begin(), loads_.end(), [&](const Affine& load) {
         if (load.coefficients[axis] == 0) return false;
@@ -135,8 +136,8 @@ class LoopChoice {
         return false;
       });
       if (!shares && irregular_ == 0) continue;
-      // Where addresses are known, what is loaded is not kept, and sums may take half of the
-      // registers; more than eight at once gain nothing.
+      // With linear loads, loaded vectors are not kept, and accumulators may take half of the
+      // registers; more than eight gain nothing. With guarded loads they take fewer.
       int budget = std::min(8, device_.vector_registers / 2);
       int most = 4;
       if (!guarded_.empty() && whole_along(vector)) {
@@ -152,7 +153,8 @@ class LoopChoice {
     }
   }
 
-  // Memory that is contiguous along another axis than the vectors' is read along that one.
+  // If a load is contiguous along another axis than the vector axis, blocks that axis by as many
+  // positions as there are lanes: the emitter reads along it and transposes in registers.
   void choose_transposition(LoopPolicy& policy) const {
     const auto vector = static_cast<size_t>(policy.vector_axis);
     for (const Affine& load : loads_) {
@@ -163,7 +165,7 @@ class LoopChoice {
             load.coefficients[axis] != 1 || loop_.extents[axis] < policy.lanes) {
           continue;
         }
-        // What is left over is moved element by element: smaller squares may leave nothing.
+        // Remainders are copied element by element: smaller squares may leave none.
         const auto leaves_nothing = [&](int lanes) {
           return loop_.extents[axis] % lanes == 0 && loop_.extents[vector] % lanes == 0;
         };
@@ -181,12 +183,12 @@ class LoopChoice {
   const Loop& loop_;
   const Device& device_;
   size_t outer_;
-  const int lanes_;  // of a whole vector
+  const int lanes_;  // of the widest vector
   std::vector<Affine> loads_;
   std::vector<Affine> stores_;
-  int irregular_ = 0;
-  std::vector<Expr> guarded_;  // loads that may lie outside
-  int costly_ = 0;
+  int irregular_ = 0;          // loads that are not linear and affine
+  std::vector<Expr> guarded_;  // loads that may leave their buffer
+  int costly_ = 0;             // divisions and functions
 };
 
 }  // namespace

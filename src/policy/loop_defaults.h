@@ -5,9 +5,9 @@
 
 namespace aoe {
 
-// The default decisions for a nest: the outer axes where they are open and how each loop runs, from
-// what its memory accesses look like on the device. `streams` says whether stores may go past the
-// caches, which is not for what is read at once.
+// Returns the default decisions about a nest: the number of outer axes if it is open, and the
+// policy of each loop, from the strides of its memory accesses. `streams`: stores may be
+// non-temporal; false for results that are read at once.
 NestPolicy choose_loops(const Nest& nest, const Device& device, bool streams);
 
 }  // namespace aoe

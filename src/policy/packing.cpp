@@ -8,14 +8,14 @@
 namespace aoe {
 namespace {
 
-// The loop before it is lowered, over these axes of the stage: with loads of buffers, and the last
-// of these to store into. A first axis of one position may stand before them.
+// The packing loop before lowering, over the axes `order` of the stage, behind an axis of extent 1
+// if `single`. Appends the buffers of its loads and, last, the one that it stores to.
 Loop packing_loop(const Workload& workload, const Stage& stage, const Contraction& c,
                   const std::vector<size_t>& order, bool single, int64_t pitch,
                   std::vector<NestBuffer>& buffers) {
   const Shape extents = stage.extents();
   Shape axes(single ? 1 : 0, 1);
-  std::vector<Expr> to(extents.size(), Expr::position(0));  // the loop's axis for each
+  std::vector<Expr> to(extents.size(), Expr::position(0));  // stage axis to loop axis
   for (const size_t axis : order) {
     to[axis] = Expr::axis(axes.size());
     axes.push_back(extents[axis]);
@@ -36,8 +36,7 @@ Loop packing_loop(const Workload& workload, const Stage& stage, const Contractio
   return plain_loop(axes, {result}, {{static_cast<int>(buffers.size()) - 1, offset}});
 }
 
-// Nothing if nothing reaches beyond its tensor, or something does otherwise than a window with
-// steps.
+// Returns nothing if no load may leave its tensor, or one that may is not a strided window.
 std::optional<Nest> by_rows(const Workload& workload, const Stage& stage, const Contraction& c,
                             int64_t pitch) {
   const bool leaves = any_node(
@@ -46,7 +45,7 @@ std::optional<Nest> by_rows(const Workload& workload, const Stage& stage, const 
   std::vector<size_t> order = joined(c.outer, std::vector{c.depth[0], c.columns[0]});
   order.insert(order.end(), c.depth.begin() + 1, c.depth.end());
   order.insert(order.end(), c.columns.begin() + 1, c.columns.end());
-  // What has a first dimension of one position has an axis for it, too.
+  // Without outer axes the source has a batch dimension of 1: windowed_strips needs its axis.
   const bool single = c.outer.empty();
   std::vector<NestBuffer> buffers;
   const Loop loop = packing_loop(workload, stage, c, order, single, pitch, buffers);
@@ -67,7 +66,7 @@ std::optional<Nest> packing_nest(const Schedule& schedule, const ProductItem& it
 
 NestPolicy packing_policy(const Packing& packing, const ProductPolicy& policy,
                           const Device& device) {
-  // What is packed is read at once.
+  // No streaming: packed blocks are read at once.
   return policy.packing.loops.empty() ? choose_loops(packing.nest, device, false) : policy.packing;
 }
 

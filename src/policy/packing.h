@@ -7,27 +7,28 @@
 
 namespace aoe {
 
-// A nest that copies a block of a contraction's right side: for each depth a row of columns,
-// `pitch` elements apart, into the buffer without a value. It counts from the beginning of the
-// whole.
+// A nest that packs a block of a contraction's right side into its buffer without a value: for each
+// step of the depth a row of columns, `pitch` elements apart. Offsets count from the beginning of
+// the whole side.
 struct Packing {
   Nest nest;
-  // Its outer points are those of the contraction, times windows (the first axis of the depth), and
-  // so that it has all it sees of one of them at hand, times the first axis of the columns. Else
-  // that one is given as a range.
+  // Outer points are those of the contraction x the first axis of the depth (the windows). By rows,
+  // they are also x the first axis of the columns, so that the source of one point fits into a row
+  // of the nest, padding included; otherwise that axis is the ranged one.
   bool by_rows = false;
 };
 Packing packing_of(const Workload& workload, const Stage& stage, const Contraction& c,
                    int64_t pitch);
 
-// As far as decisions about it go, which no pitch changes; nothing for an item that packs nothing.
+// The packing nest of an item, to validate and enumerate decisions about it: they do not depend on
+// the pitch. Returns nothing if the item packs nothing at run time.
 std::optional<Nest> packing_nest(const Schedule& schedule, const ProductItem& item);
 
-// How it runs: as the policy says, or else by the default.
+// The policy's decisions about packing, or the default ones.
 NestPolicy packing_policy(const Packing& packing, const ProductPolicy& policy,
                           const Device& device);
 
-// Whether what reaches beyond its tensor need not be surrounded first, as the packing does so.
+// Whether the packing nest writes the padding of the right side, so that no padded copy is needed.
 bool packs_by_rows(const Workload& workload, const Stage& stage, const Contraction& c);
 
 }  // namespace aoe

@@ -12,55 +12,55 @@
 
 namespace aoe {
 
-// What the threads of a product have each for itself.
+// How the threads of a product divide its work.
 enum class Share : uint8_t {
-  automatic,  // what moves less between cores, by what is known of both sides
-  blocks,     // blocks of columns, as they are decided
-  columns,    // narrower ones, as many as there are threads
-  rows,       // tiles of rows
+  automatic,  // whichever moves less data between cores (policy/product_sharing.cpp)
+  blocks,     // column blocks of the policy's width
+  columns,    // narrower column blocks, about one per thread
+  rows,       // row tiles
 };
 inline constexpr std::array<std::string_view, 4> kShareNames{"automatic", "blocks", "columns",
                                                              "rows"};
 inline std::string_view name(Share share) { return kShareNames[static_cast<size_t>(share)]; }
 
-// How a contraction runs: blocks of rows x vectors in registers, around them blocks that stay in
-// the caches.
+// The decisions about a contraction that runs as a blocked matrix product: the register tile (mr =
+// rows, nr = vectors x lanes) and the cache block around it (kc = depth, nc = columns).
 struct ProductPolicy {
   int rows = 1;
   int vectors = 1;
   int lanes = 1;
-  int64_t depth = 0;           // of a block; a whole number of windows
-  int64_t columns = 0;         // of a block
-  bool columns_first = false;  // all rows for a block of columns before the next, or the other way
-  bool prefetch = false;       // the next columns while these are worked on
-  bool streaming = false;      // results go past the caches
+  int64_t depth = 0;           // kc; a multiple of ProductShape::depth_step
+  int64_t columns = 0;         // nc
+  bool columns_first = false;  // all row tiles of a column panel first; else all panels of a tile
+  bool prefetch = false;       // fetches the next part of the right side while a tile runs
+  bool streaming = false;      // non-temporal stores of results
   Share share = Share::automatic;
-  // Rows of Winograd's tiles, or of Strassen's pairs of rows, that are worked on at once; 0: what
-  // the caches keep.
+  // Rows of Winograd tiles, or pairs of Strassen rows, that are processed at once; 0: the default.
   int64_t strip = 0;
-  NestPolicy packing;  // of blocks of the right side; no loops: the default
+  NestPolicy packing;  // how blocks of the right side are packed; no loops: the default
   auto operator<=>(const ProductPolicy&) const = default;
 };
 
-// Where a stage may be computed. What a stage's neighbours allow is less.
+// The placements that a stage may have. Its neighbours may rule out the first ones.
 enum class Place : uint8_t {
-  anywhere,  // written into what uses it
-  rows,      // not that, but row by row together with its neighbours
+  anywhere,  // inlined into its consumers if possible, else as `rows`
+  rows,      // not inlined, but in one nest with its neighbours if possible
   root,      // in a separate nest
 };
 
 // Decisions about one stage of the workload.
 struct StagePolicy {
   Place place = Place::anywhere;
-  bool product = true;    // a contraction runs as products of matrices; else as plain loops
-  bool copied = true;     // what windows with steps see is copied first; else it is read as it lies
-  int winograd = 0;       // a convolution runs by Winograd's algorithm, on tiles of that side
-  bool strassen = false;  // a product with weights runs by Strassen's
+  bool product = true;    // a contraction runs as a blocked matrix product; else as plain loops
+  bool copied = true;     // strided windows are read from a copy; else in place
+  int winograd = 0;       // m of Winograd's F(m x m, 3 x 3); 0: another algorithm
+  bool strassen = false;  // a product with weights runs by Strassen's algorithm
   auto operator<=>(const StagePolicy&) const = default;
 };
 
-// Stages that are computed together, by strips of an axis of the last one: what lies between them
-// is as large as one strip, and is private to a thread. The strip's rows divide the axis.
+// Stages `first` to `last`, computed together by strips of `rows` positions of an axis of the last
+// one. Values between them are as large as one strip and private to a thread. `rows` divides the
+// extent of the axis.
 struct Strips {
   size_t first = 0, last = 0;
   int axis = 0;
@@ -68,11 +68,11 @@ struct Strips {
   auto operator<=>(const Strips&) const = default;
 };
 
-// Decisions about all stages, which say what nests and products there are to decide about. Without
-// any, every stage has the default.
+// Decisions about all stages; they determine the nests and products of the schedule. Stages without
+// an entry have StagePolicy{}.
 struct Structure {
   std::vector<StagePolicy> stages;
-  std::vector<Strips> strips;  // of stages that follow each other, none in two
+  std::vector<Strips> strips;  // disjoint ranges of stages
 
   StagePolicy of(size_t stage) const {
     return stage < stages.size() ? stages[stage] : StagePolicy{};
@@ -87,11 +87,11 @@ struct Structure {
 
 using ItemPolicy = std::variant<NestPolicy, ProductPolicy>;
 
-// Every decision that turns a workload into a kernel, as data: docs/policy.md has its text.
+// A Policy is every decision that turns a workload into a kernel; docs/policy.md has its text form.
 struct Policy {
   Structure structure;
-  std::vector<ItemPolicy> items;  // as the schedule lists them
-  int threads = 0;                // at most so many; 0: as many as the caller says
+  std::vector<ItemPolicy> items;  // in the order of Schedule::items
+  int threads = 0;                // most threads; 0: as many as the caller offers
   bool operator==(const Policy&) const = default;
 };
 

@@ -9,6 +9,16 @@
 #include "expr/text.h"
 #include "policy/packing.h"
 
+// The text form of policies (docs/policy.md). In reading order: loop_text and item_text print the
+// decisions about items; PolicyParser reads a text, with a method for each kind of line (strips,
+// stage, product, loops) and for the words in it; to_string and parse_policy are at the end.
+//
+// Lines about stages come first: the first 'loops' or 'product' line fixes the structure, and with
+// it the schedule, which gives the parser the kinds of items and the names of their axes.
+//
+// Invariant: the parser consumes characters only through `advance`, so that errors have the line
+// and column of what they are about.
+
 namespace aoe {
 namespace {
 
@@ -62,7 +72,7 @@ class PolicyParser {
             text.size(), kLongestText);
   }
 
-  // Without items, if none has a line and `device` decides about them.
+  // With a `device`, a text without items gets the default policies of all items.
   Policy parse(const Device* device) {
     while (!at_end()) {
       if (take('\n') || take(';')) continue;
@@ -204,7 +214,8 @@ class PolicyParser {
     policy_.items.emplace_back(std::move(policy));
   }
 
-  // "a, b and r": axes that memory does not tell apart have become one, long ones are two.
+  // Lists the axes of a loop: "a, b and r". They may differ from the workload's: axes are merged
+  // and split.
   static std::string axes_of(const Loop& loop) {
     std::string text;
     const auto count = static_cast<int64_t>(loop.extents.size());
@@ -281,7 +292,7 @@ class PolicyParser {
   void expect(char c, std::string_view what) {
     if (!take(c)) fail_expected(what);
   }
-  // A name is letters, and for high axes digits behind them: "z12".
+  // Reads a name: letters, followed by digits for high axes ("z12").
   std::string_view name(std::string_view what) {
     skip_spaces();
     size_t length = 0;
@@ -302,7 +313,7 @@ class PolicyParser {
     equals(key);
   }
   void equals(std::string_view key) { expect('=', fmt::format("'=' behind '{}'", key)); }
-  // "tile=6x2x8".
+  // Reads a field of sizes: "tile=6x2x8".
   template <typename T, typename... More>
   void sizes(std::string_view key, T& first, More&... more) {
     field(key);
@@ -347,7 +358,7 @@ std::string to_string(const Policy& policy, const Schedule& schedule) {
                         stage.strassen ? " strassen" : "");
   }
   for (const Strips& strips : policy.structure.strips) {
-    // The axis may be any of a workload's, so it is named as an output axis of many.
+    // An output axis of any number has a name if the rank is the highest possible.
     text += fmt::format("strips {}-{} {}/{}\n", strips.first, strips.last,
                         axis_name(strips.axis, kHighestRank), strips.rows);
   }

@@ -7,16 +7,16 @@
 
 namespace aoe {
 
-// A policy as short text, a line for each item: docs/policy.md says how it reads. Axes have the
-// names that the loops of the schedule have, so the text belongs to a workload.
+// Prints a policy as short text, a line for each item (docs/policy.md). Axes have their names in
+// the loops of the schedule, so the text is specific to a workload.
 std::string to_string(const Policy& policy, const Schedule& schedule);
 std::string to_string(const Policy& policy, const Workload& workload);
 
-// The policy that a text says: the inverse of `to_string`. Texts may come from anywhere: what is
-// wrong with one is an Error that says where and what is expected. The policy may still not be
-// valid (policy/validate.h).
+// Parses a policy: the inverse of `to_string`. The text may be untrusted; a syntax error throws an
+// Error with the place and what is expected there. The policy may still be invalid
+// (policy/validate.h).
 Policy parse_policy(std::string_view text, const Workload& workload);
-// The same; a text without a line for any item leaves them all to the device's defaults.
+// The same; if the text has no line for any item, all items get the device's defaults.
 Policy parse_policy(std::string_view text, const Workload& workload, const Device& device);
 
 }  // namespace aoe

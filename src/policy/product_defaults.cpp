@@ -10,16 +10,15 @@
 namespace aoe {
 namespace {
 
-// What a core takes for a tile: each multiply-add, each vector of columns that has to come from the
-// second-level cache, and beside its steps, for all of it and for each line of results.
+// Cycles of the parts of a tile.
 struct TileCosts {
-  double each = 1;
-  double column = 0;
-  double call = 0;
-  double line = 0;
+  double each = 1;    // a multiply-add of vectors
+  double column = 0;  // a vector of columns that comes from the second-level cache
+  double call = 0;    // a tile, beside its steps of depth
+  double line = 0;    // a row of a tile's results, if it is streamed
 };
 
-// Cycles that `rows` x `vectors` accumulators take for one step of the depth.
+// Cycles of one step of the depth with `rows` x `vectors` accumulators.
 double tile_cycles(int64_t rows, int64_t vectors, const TileCosts& costs) {
   const auto products = static_cast<double>(rows * vectors);
   const auto loads = static_cast<double>(rows + vectors);
@@ -28,18 +27,18 @@ double tile_cycles(int64_t rows, int64_t vectors, const TileCosts& costs) {
       {products * costs.each, loads / machine::kLoadsPerCycle, columns, machine::kLatency});
 }
 
-// While the first-level cache keeps the columns of a tile over all of the depth, all other tiles of
-// rows find them there.
+// The columns of a tile cost nothing extra if they fit, over all of the depth, into half of the
+// first-level cache: all row tiles but the first then find them there.
 TileCosts tile_costs(const ProductShape& shape, const ProductPolicy& policy, const Device& device,
                      double each, double call) {
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   const bool stay = shape.depth * width * info(shape.dtype).bytes <= device.caches[0].bytes / 2;
-  // What goes past the caches goes the better the more lies side by side.
+  // Streaming costs per row of a tile, so wider tiles stream better.
   return {each, stay ? 0 : machine::kFarColumn * each, call,
           policy.streaming ? machine::kStreamedLine * each : 0};
 }
 
-// All tiles of a product together: whole ones and those at the edges.
+// Cycles of all tiles of one outer point: whole ones and those at the edges.
 double all_cycles(const ProductShape& shape, const ProductPolicy& policy, const TileCosts& costs) {
   const int64_t row_tiles = ceil_div(shape.line, int64_t{policy.rows});
   const int64_t high = shape.line % row_tiles;  // tiles with one row more than the others
@@ -64,10 +63,10 @@ double all_cycles(const ProductShape& shape, const ProductPolicy& policy, const 
 }
 
 void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device& device) {
-  // Each row of a left side that is not laid out for it needs a separate pointer.
+  // Each row of a direct left side needs a separate pointer.
   const int64_t most_rows =
       std::min<int64_t>(shape.line, shape.left == Side::direct ? 8 : kMostTileRows);
-  // A left side as it lies is loaded ahead of its use.
+  // Elements of a direct left side are loaded ahead of their use.
   const int left_registers = shape.left == Side::direct ? 2 : 1;
   double best = INFINITY;
   for (int vectors = 1; vectors <= 8; ++vectors) {
@@ -81,7 +80,7 @@ void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device&
       const TileCosts costs =
           tile_costs(shape, tile, device, machine::kScalarCycles, machine::kTileCycles);
       const double cycles = all_cycles(shape, tile, costs);
-      // Among equals the squarer: it loads less.
+      // Prefer squarer tiles among nearly equal ones: they load less.
       const double cost = cycles * (1 + 0.02 * (1.0 / rows + 1.0 / vectors));
       if (cost < best) {
         best = cost;
@@ -141,7 +140,7 @@ ProductPolicy default_transformed(const ProductShape& shape, bool strassen, cons
     while (shape.columns % policy.lanes != 0) policy.lanes /= 2;
     choose_tile(policy, shape, device);
   } else {
-    // Whole blocks of columns, of few vectors: all rows share what is fetched of them.
+    // Narrow tiles that divide the filters: all rows share the weights that are fetched for them.
     policy.vectors = shape.columns % (int64_t{2} * policy.lanes) == 0 ? 2 : 1;
     constexpr int kMostRows = 12;
     const int free = device.vector_registers - policy.vectors - 2;
@@ -174,13 +173,14 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   choose_tile(policy, shape, device);
 
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
-  // What is worked on stays in half of the second-level cache.
+  // Elements in half of the second-level cache: a block must stay there.
   const int64_t room = machine::second_level_bytes(device) / 2 / bytes;
   if (shape.right == Side::packed) {
-    // Deep blocks spare the sums a way to memory and back; at least a few tiles of columns.
+    // As deep as possible with at least four panels of columns: each further depth block stores and
+    // reloads the partial sums.
     const int64_t columns = std::min(shape.columns, std::max(4 * width, shape.column_step));
     policy.depth = multiple(room / columns, shape.depth_step, shape.depth);
-    // What is summed in one go needs no memory for sums: half as much leaves room for the results.
+    // A single depth block needs no partial sums; half of the room is left for the results.
     const int64_t block = policy.depth == shape.depth ? room / 2 : room;
     policy.columns = multiple(block / policy.depth, shape.column_step, shape.columns);
     return policy;
@@ -189,8 +189,9 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   policy.columns_first = shape.left_elements <= room;
   policy.columns =
       policy.columns_first ? shape.columns : multiple(room / policy.depth, width, shape.columns);
-  // While several tiles of rows use weights, the next are fetched. What one tile reads from afar it
-  // waits for, and needs no blocks.
+  // With several row tiles, the next weights are prefetched while these are used. With one (`once`)
+  // weights are used once, so the depth is not blocked; prefetching pays if they come from beyond
+  // the second-level cache (`far`).
   const bool once = shape.rows <= policy.rows;
   const bool far =
       shape.outer * shape.depth * shape.columns * bytes > machine::second_level_bytes(device);

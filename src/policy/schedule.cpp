@@ -15,8 +15,8 @@
 // lowering of all other groups to loop nests (loop/lower.cpp). default_structure and default_policy
 // then decide what the structure and the items leave open; default_schedule is both.
 //
-// Invariant: the schedule's workload computes the same as the given one; `applicable` is numbered
-// by the stages of the given workload, everything else by those of the schedule's.
+// Invariant: the schedule's workload computes the same values as the given one; `applicable` is
+// indexed by stages of the given workload, everything else by those of the schedule's.
 
 namespace aoe {
 namespace {
@@ -26,7 +26,8 @@ bool is_empty(const Nest& nest) {
                      [](const Loop& loop) { return element_count(loop.out_extents()) == 0; });
 }
 
-// Of a nest that is one stage: only windows are then copied to rows.
+// Bytes of a line of results of a nest that copies its windows, else 0. The nest must be one stage:
+// its rows are then copies of windows.
 int64_t window_bytes(const Nest& nest) {
   if (nest.row_bytes() == 0) return 0;
   const Loop& loop = nest.loops.back();
@@ -40,13 +41,13 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
   Schedule schedule;
   Workload workload = given_workload;
   std::vector<Strips> strips = structure.strips;
-  std::vector<bool> by_strips(count);  // stages
+  std::vector<bool> by_strips(count);  // by stage
   for (Strips& one : strips) {
     bool twice = false;
     for (size_t s = one.first; s <= one.last && s < count; ++s) twice = twice || by_strips[s];
     auto split = twice ? std::nullopt : split_into_strips(workload, one);
     if (split) workload = std::move(*split);
-    else one = {.first = 1, .last = 0};  // of no stage
+    else one = {.first = 1, .last = 0};  // an empty range of stages
     for (size_t s = one.first; s <= one.last; ++s) by_strips[s] = true;
   }
   schedule.applicable.assign(count, {.inlined = true});
@@ -55,7 +56,7 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
   for (size_t s = 0; s < count; ++s) {
     may_inline.push_back(structure.of(s).place == Place::anywhere);
   }
-  std::vector<size_t> original_stage;  // of each remaining stage: its index in the given workload
+  std::vector<size_t> original_stage;  // for each remaining stage: its index in given_workload
   const Workload fewer = inline_stages(workload, may_inline, original_stage);
   std::vector<bool> may_contract;
   std::vector<bool> transforms;
@@ -63,7 +64,7 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
     const StagePolicy decided = structure.of(original_stage[i]);
     Schedule::Transforms& can = schedule.applicable[original_stage[i]];
     can.inlined = false;
-    // Tiles of results would not end where strips do.
+    // Winograd tiles would not end at the edges of strips.
     if (!by_strips[original_stage[i]]) can.winograd = winograd_of(fewer, fewer.stages[i]);
     may_contract.push_back(decided.product);
     transforms.push_back(decided.winograd != 0 && decided.product && can.winograd);
@@ -74,7 +75,7 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
   std::vector<size_t> given_of;
   for (size_t s = 0; s < alone.size(); ++s) {
     const size_t given = original_stage[ready.origins[s]];
-    // What only lays out weights is done before any strip.
+    // Stages that only lay out weights run before all strips: `count` is in no range of strips.
     given_of.push_back(ready.constant[s] ? count : given);
     if (ready.contracts[s]) schedule.applicable[given].product = true;
     if (structure.of(given).place == Place::root || ready.constant[s]) alone[s] = true;
@@ -104,7 +105,7 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
       const Contraction c = *contraction_of(stage);
       ProductShape shape = product_shape(schedule.workload, stage, c);
       if (loops[first] >= 0) {
-        // No tile has rows of two strips.
+        // A tile must not have rows of two strips.
         const int64_t points = schedule.strip_loops[static_cast<size_t>(loops[first])].points;
         shape.line = std::min(shape.line, shape.outer * shape.rows / std::max(points, shape.outer));
       }
@@ -133,7 +134,7 @@ bool has_open_outer(const Nest& nest) { return nest.loops.size() == 1 && nest.ou
 Policy default_policy(const Schedule& schedule, const Structure& structure, const Device& device) {
   Policy policy{.structure = structure, .items = {}};
   for (size_t i = 0; i < schedule.items.size(); ++i) {
-    // What a strip makes is small, and read at once.
+    // Results of a strip are small and read soon, so they are not streamed.
     const bool in_strip = schedule.loop_of[i] >= 0;
     if (const auto* nest = std::get_if<Nest>(&schedule.items[i])) {
       policy.items.emplace_back(choose_loops(*nest, device, !in_strip));
@@ -151,8 +152,9 @@ Policy default_policy(const Schedule& schedule, const Structure& structure, cons
 
 Structure default_structure(const Schedule& plain, const Device& device) {
   Structure structure;
-  // Lines of results that are few vectors are summed in registers from the lines of their windows,
-  // if there are enough.
+  // Strided windows are read in place (`direct`) if a line of results is at most kFew vectors and
+  // there are 32 registers: the line's sums then stay in registers while lines of the windows are
+  // deinterleaved.
   constexpr int kFew = 4;
   constexpr int kEnough = 32;
   for (size_t s = 0; s < plain.applicable.size(); ++s) {

@@ -11,45 +11,44 @@
 
 namespace aoe {
 
-// A contraction that runs as products of matrices.
+// A contraction that runs as matrix products.
 struct ProductItem {
   size_t stage = 0;  // of the schedule's workload
   ProductShape shape;
-  int winograd = 0;  // the side of its tiles, if it runs by that algorithm
+  int winograd = 0;  // m of F(m x m, 3 x 3); 0: not by Winograd's algorithm
   bool strassen = false;
 };
 
-// What is decided about as one: a nest, or a contraction.
+// The unit that a policy has an ItemPolicy for.
 using Item = std::variant<Nest, ProductItem>;
 
-// The same computation as a workload's, taken apart into what runs one after the other, with
-// nothing decided yet but its structure.
+// A Schedule is a workload decomposed under a structure into items that run one after the other.
+// Nothing but the structure is decided.
 struct Schedule {
-  Workload workload;
+  Workload workload;  // the rewritten workload: the same computation, possibly other stages
   std::vector<Item> items;
-  std::vector<size_t> constant;  // stages of the workload that only lay out weights: no items
-  // Loops over strips as the structure lists them, without axes if not possible, and for each item
-  // the loop that computes it, or -1.
+  std::vector<size_t> constant;  // stages of `workload` that only lay out weights; not items
+  // Strip loops in the order of Structure::strips; one that is not possible has no axes.
   std::vector<StripLoop> strip_loops;
-  std::vector<int> loop_of;
+  std::vector<int> loop_of;  // for each item: the strip loop that computes it, or -1
 
-  // What became of each stage of the workload as it was given.
+  // How a stage of the given workload runs, and which algorithms can compute it.
   struct Transforms {
     bool inlined = false;
-    bool shared = false;  // its rows, with another stage
+    bool shared = false;  // shares a nest with another stage
     bool product = false;
-    std::optional<Winograd> winograd;  // if it can run by that algorithm
-    int64_t strassen_columns = 0;      // of a product that can run by that one; 0: it cannot
-    bool windowed = false;             // it has windows with steps, which are copied first
-    int64_t window_bytes = 0;  // of a line of results whose windows are copied first; 0: are not
+    std::optional<Winograd> winograd;  // set if Winograd's algorithm is applicable
+    int64_t strassen_columns = 0;      // columns, if Strassen's algorithm is applicable; else 0
+    bool windowed = false;             // has strided windows that are copied
+    int64_t window_bytes = 0;  // bytes of a line of results of copied windows; 0: nothing is copied
   };
-  std::vector<Transforms> applicable;
+  std::vector<Transforms> applicable;  // by stage of the given workload
 };
 
 Schedule schedule_of(const Workload& workload, const Structure& structure);
 
-// What an analytic model of registers and caches decides, never a search.
-// `plain` is the schedule without any structure.
+// The choices of an analytic model of registers and caches, never of a search. `plain` is the
+// schedule under Structure{}.
 Structure default_structure(const Schedule& plain, const Device& device);
 Policy default_policy(const Schedule& schedule, const Structure& structure, const Device& device);
 
@@ -63,9 +62,9 @@ inline Policy default_policy(const Workload& workload, const Device& device) {
   return default_schedule(workload, device).policy;
 }
 
-// The nest with everything decided. The policy must be a valid one for it.
+// Applies a policy to a nest, for which it must be valid.
 Nest decided(Nest nest, const NestPolicy& policy);
-// Whether the number of outer axes is open: a nest of several loops has those they share.
+// Whether the policy chooses the number of outer axes. Nests of several loops have them already.
 bool has_open_outer(const Nest& nest);
 
 }  // namespace aoe

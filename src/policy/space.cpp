@@ -16,34 +16,36 @@
 //
 //   threads
 //   for each stage:    place, product, copied, winograd, strassen       structural
-//   for each item:     of a nest: for each loop vector axis, lanes, unroll, block axis, block,
-//                      stream; then outer axes
-//                      of a product: lanes, tile vectors, tile rows, block depth, block columns,
-//                      columns first, prefetch, stream, share, packing
+//   for each nest:     for each loop vector axis, lanes, unroll, block axis, block, stream;
+//                      then outer axes
+//   for each product:  lanes, tile vectors, tile rows, block depth, block columns, columns first,
+//                      prefetch, stream, share, packing; of Winograd and Strassen only lanes,
+//                      tile vectors, tile rows, prefetch, strip
 //
-// The structure comes first, because it says what items there are. Within an item a decision comes
-// after those that bound it: tile rows after tile vectors, which leave it the registers.
+// The structure comes first, because it determines the items. Within an item, a decision follows
+// those that bound it: tile rows follow tile vectors, because both share the registers.
 //
 // In reading order: the options of single decisions (block_sizes, lane_options); Space::Chain,
-// which goes through the decisions once and asks a chooser at each; the methods of Space, all of
-// which are one pass of a Chain with another chooser: at random (sample), as the policy has it but
-// for one decision (with), as the policy has it (decisions, adapted, crossover).
+// which makes one pass over the decisions and calls a chooser for each; the methods of Space, each
+// a pass of a Chain with a different chooser: random (sample), the policy's option except for one
+// decision (with), the policy's option (decisions, adapted, crossover).
 //
-// Invariants: the options of a decision depend on those before it alone, never on those after it,
-// so that a prefix of choices can be replayed. Every option leads to a valid policy (validate.h).
-// What has a single option is no decision and takes no number.
+// Invariants: the options of a decision depend only on the decisions before it, so that a prefix of
+// choices can be replayed. Every option leads to a valid policy (validate.h). A decision with a
+// single option is skipped and has no number.
 
 namespace aoe {
 namespace {
 
-// Making a schedule takes about a millisecond. Searches go back and forth between a few structures.
+// Number of cached schedules: computing one takes about a millisecond, and searches alternate
+// between few structures.
 constexpr size_t kKeptSchedules = 64;
 
-// `mutate` picks decisions by their item's share of the work. Items of next to no work keep this
-// share, so that each is tried now and then.
+// Least weight of a decision. `mutate` picks decisions by their item's share of the work; items of
+// almost no work keep this weight, so that they are tried occasionally.
 constexpr double kLeastWeight = 0.05;
 
-// Multiply-adds of a product, points of loops: both are what the item's innermost code runs for.
+// Iterations of an item's innermost code: multiply-adds of a product, points of loops.
 double points_of(const Item& item) {
   if (const auto* product = std::get_if<ProductItem>(&item)) {
     const ProductShape& s = product->shape;
@@ -57,10 +59,11 @@ double points_of(const Item& item) {
   return points;
 }
 
-// Sizes of blocks worth trying: all, its halves, and `more`: the sizes of the policy at hand and of
-// the default. Halves, because a cache is missed or not: finer steps are not worth a trial each.
+// Block sizes worth trying: `all`, repeated halves of it, and `more`: the sizes of the current
+// policy and of the default. Halves, because a block fits a cache or not: finer steps are not worth
+// a trial each.
 std::vector<int64_t> block_sizes(int64_t all, int64_t unit, std::initializer_list<int64_t> more) {
-  constexpr int64_t kSmallest = 8;  // smaller blocks are dominated by the call of a tile
+  constexpr int64_t kSmallest = 8;  // the call of a tile dominates smaller blocks
   std::set<int64_t> sizes{all};
   for (int64_t size = all / 2; size >= std::max(unit, kSmallest); size /= 2) {
     sizes.insert(size / unit * unit);
@@ -71,7 +74,7 @@ std::vector<int64_t> block_sizes(int64_t all, int64_t unit, std::initializer_lis
   return {sizes.begin(), sizes.end()};
 }
 
-// The numbers from `first` to `last` that fulfil a condition.
+// The numbers from `first` to `last` that satisfy a condition.
 template <typename Fn>
 std::vector<int> numbers_where(int first, int64_t last, const Fn& holds) {
   std::vector<int> numbers;
@@ -87,8 +90,8 @@ std::vector<int> lane_options(int most) {
   return most > 2 ? std::vector{most / 2, most} : std::vector{most};
 }
 
-// Policies that differ from this one in one decision, without repetitions. With `structural`, one
-// for each structure: the decisions about its items are then the default's.
+// Policies that differ from this one in one decision, without duplicates. With `structural`, one
+// for each structure, whose items have their defaults.
 std::vector<Policy> others(const Space& space, const Policy& policy, bool structural) {
   std::vector<Policy> found;
   const std::vector<Decision> chain = space.decisions(policy);
@@ -107,8 +110,9 @@ std::vector<Policy> others(const Space& space, const Policy& policy, bool struct
   return found;
 }
 
-// Adapts the decisions about a nest to the corresponding nest of another workload. Axes are matched
-// from the last one, along which vectors usually go: merging may have left more or fewer in front.
+// Adapts the decisions about the nest `there` to the corresponding nest `here` of another workload.
+// Axes are matched from the last one, the usual vector axis: merging may have left more or fewer
+// axes in front.
 bool fit(NestPolicy& policy, const Nest& there, const Nest& here) {
   if (there.loops.size() != here.loops.size()) return false;
   for (size_t i = 0; i < here.loops.size(); ++i) {
@@ -126,16 +130,16 @@ size_t take_wanted(size_t, size_t, size_t wanted) { return wanted; }
 
 }  // namespace
 
-// One pass through the decisions. Builds `policy_` from what the chooser takes, field by field in
-// the order above; `from_` is the policy it starts from, and gives each decision its wanted option.
+// One pass over the decisions. Builds `policy_` from the chosen options, field by field in the
+// order above. `from_` is the policy that it starts from; it gives each decision its wanted option.
 class Space::Chain {
  public:
   Chain(const Space& space, const Policy& from, const Chooser& choose, std::vector<Decision>* seen)
       : space_(space), from_(from), choose_(choose), seen_(seen) {}
 
   Policy go() {
-    // 0 is as many as the caller has; fewer can win where threads share a cache. Powers of two
-    // below that are enough to find out.
+    // 0: as many as the caller offers. Fewer can be faster if threads share a cache; powers of two
+    // are enough to find out.
     std::vector<int> threads{0};
     for (int count = 1; count < space_.device_.cores; count *= 2) threads.push_back(count);
     policy_.threads = decide("threads", threads, from_.threads);
@@ -146,8 +150,8 @@ class Space::Chain {
     const Policy by_default = aoe::default_policy(schedule, policy_.structure, space_.device_);
     double all_points = 0;
     for (const Item& item : schedule.items) all_points += points_of(item);
-    // Another structure has other items, about which `from_` says nothing: they start from the
-    // default.
+    // Another structure has other items, for which `from_` has no decisions: they start from their
+    // defaults.
     const bool same = policy_.structure == from_.structure;
     for (size_t i = 0; i < schedule.items.size(); ++i) {
       place_ = fmt::format("item {}: ", i + 1);
@@ -166,8 +170,8 @@ class Space::Chain {
   }
 
  private:
-  // Takes one of the options. The one nearest to `wanted` is offered as the policy's: after an
-  // earlier decision has changed, the old value may be no option any more.
+  // Asks the chooser for one of the options. Its wanted option is the one nearest to the value
+  // `wanted`, which may no longer be an option after an earlier decision has changed.
   template <typename T, typename Text>
   T decide(std::string_view name, const std::vector<T>& options, T wanted, const Text& text) {
     if (options.size() == 1) return options[0];
@@ -195,8 +199,8 @@ class Space::Chain {
                   [](int option) { return std::string(option != 0 ? "yes" : "no"); }) != 0;
   }
 
-  // Strips are kept as the policy at hand has them: they come from a policy's text, and no decision
-  // adds or changes them.
+  // Strips stay as in `from_`: they come from the text of a policy, and no decision adds or changes
+  // them.
   void structure() {
     const size_t count = space_.applicable_.size();
     policy_.structure.stages.resize(count);
@@ -225,7 +229,7 @@ class Space::Chain {
         stage.strassen = decide("strassen", from.strassen);
       }
     }
-    // Another place for a stage may have taken away the axes of strips: all are dropped then,
+    // Another placement of a stage may make a strip loop impossible. All strips are then dropped,
     // because the structure lists them together.
     const auto& loops = space_.schedule(policy_.structure).strip_loops;
     const auto cannot = [](const StripLoop& loop) { return loop.axes == 0; };
@@ -253,8 +257,8 @@ class Space::Chain {
   LoopPolicy loop(const Nest& nest, const Loop& loop, const LoopPolicy& from,
                   const LoopPolicy& by_default) {
     const size_t outer = nest.outer.size();
-    // One of the axes that fulfil a condition, or none (-1). The ranged axis gets its bounds from
-    // the caller, which may be any: it is neither vectorized nor blocked.
+    // Chooses one of the axes that satisfy a condition, or none (-1). The bounds of the ranged axis
+    // are arguments of the call, so it is neither vectorized nor blocked.
     const auto decide_axis = [&](std::string_view name, int wanted, const auto& may_be) {
       const auto holds = [&](int axis) {
         return axis < 0 || (axis != nest.ranged_axis && may_be(static_cast<size_t>(axis)));
@@ -274,7 +278,7 @@ class Space::Chain {
       return may_be_block_axis(loop, outer, policy.vector_axis, axis);
     });
     if (policy.block_axis >= 0) block(policy, loop, from, by_default);
-    // A buffer without a value is scratch memory that is read right away: it must stay in caches.
+    // A buffer without a value is scratch memory that is read at once: it must stay in the caches.
     const bool kept = nest.buffers[static_cast<size_t>(loop.stores[0].buffer)].value >= 0;
     if (kept && is_worth_streaming(nest, loop, space_.device_) && may_stream(nest, loop, policy)) {
       policy.streaming = decide("stream", from.streaming);
@@ -288,8 +292,8 @@ class Space::Chain {
     int lanes = most;
     while (lanes > 2 && lanes / 2 >= extent) lanes /= 2;
     policy.lanes = decide("lanes", lane_options(lanes), from.vector_axis < 0 ? lanes : from.lanes);
-    // Powers of two, and what the policies at hand have; the last vector must not be wholly beyond
-    // the extent.
+    // Powers of two, and the factors of the current and the default policy; the last vector must
+    // not be entirely beyond the extent.
     const std::vector<int> options = numbers_where(1, kMostUnroll, [&](int unroll) {
       const bool regular = unroll <= 2 || unroll == 4 || unroll == 8;
       return (regular || unroll == from.unroll || unroll == by_default.unroll) &&
@@ -302,7 +306,8 @@ class Space::Chain {
              const LoopPolicy& by_default) {
     const int64_t extent = loop.extents[static_cast<size_t>(policy.block_axis)];
     const int64_t most = std::min<int64_t>(extent, kMostBlock);
-    // As many as there are lanes makes a square that is transposed in registers (loop_emitter.cpp).
+    // A block of as many positions as lanes is a square, which is transposed in registers
+    // (loop_emitter.cpp).
     const std::vector<int> options = numbers_where(2, most, [&](int block) {
       const bool regular = block <= 4 || block == 6 || block == 8 || block == policy.lanes;
       LoopPolicy tried = policy;
@@ -334,8 +339,8 @@ class Space::Chain {
       return tile_fits(rows, policy.vectors, space_.device_);
     });
     policy.rows = decide("tile rows", rows, from.rows);
-    // Winograd and Strassen run on a transformed copy that holds all of the depth and one tile of
-    // columns at a time. What is left to decide is how many rows of it.
+    // Winograd and Strassen process all of the depth and one tile of columns at a time. Prefetching
+    // and the number of rows at once are left to decide.
     if (shape.transformed) {
       policy.depth = shape.depth;
       policy.columns = int64_t{policy.vectors} * policy.lanes;
@@ -366,8 +371,8 @@ class Space::Chain {
     return policy;
   }
 
-  // Rows that Winograd's and Strassen's algorithms transform at once: the default (0), half or
-  // twice of it, or what the policy at hand has.
+  // Rows that Winograd's and Strassen's algorithms process at once: the default (0), half or twice
+  // of it, or those of `from`.
   void strip(ProductPolicy& policy, const Schedule& schedule, const ProductItem& item,
              const ProductPolicy& from) {
     int64_t most = item.shape.rows;
@@ -422,7 +427,7 @@ const Schedule& Space::schedule(const Structure& structure) const {
   for (const auto& [known, schedule] : schedules_) {
     if (known == structure) return *schedule;
   }
-  // The first is the one without structure. The second is the oldest of the others.
+  // Evicts the oldest but for the first, the schedule under Structure{}.
   if (schedules_.size() >= kKeptSchedules) schedules_.erase(schedules_.begin() + 1);
   schedules_.emplace_back(structure,
                           std::make_unique<Schedule>(schedule_of(*workload_, structure)));
@@ -476,8 +481,8 @@ Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const 
   if (coin()) child.threads = b.threads;
   for (size_t i = 0; i < child.items.size(); ++i) {
     if (auto* nest = std::get_if<NestPolicy>(&child.items[i])) {
-      // A loop's decisions depend on each other, so loops are taken over whole. Outer axes are
-      // those of the first loop, and come with it.
+      // Decisions about a loop depend on each other, so loops are copied as a whole. The number of
+      // outer axes is copied with the first loop.
       const auto& other = std::get<NestPolicy>(b.items[i]);
       for (size_t k = 0; k < nest->loops.size(); ++k) {
         if (!coin()) continue;
@@ -495,7 +500,7 @@ Policy Space::crossover(const Policy& a, const Policy& b, Random& random) const 
     mix(&P::lanes, &P::vectors, &P::rows, &P::depth, &P::columns, &P::columns_first, &P::prefetch,
         &P::streaming, &P::share, &P::strip, &P::packing);
   }
-  // Fields of both parents may not be valid together. The pass takes the nearest that is.
+  // Fields of both parents may not be valid together. The pass takes the nearest valid options.
   return chosen(child, take_wanted);
 }
 

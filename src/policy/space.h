@@ -14,60 +14,62 @@ namespace aoe {
 
 using Random = std::mt19937_64;
 
-// One decision of a policy: what it is about, its options in words, and which of them is taken.
+// One decision of a policy: its name, its options as text, and the index of the chosen one.
 struct Decision {
   std::string name;  // "item 1: tile rows"
   std::vector<std::string> options;
   size_t chosen = 0;
   bool structural = false;  // about a stage, not about an item
-  double weight = 1;        // of an item's: its part of the work, but not less than a little
+  double weight = 1;        // of an item: its share of the work, but at least kLeastWeight
 };
 
-// What may vary for a workload on a device: the policies that search goes through. Every policy it
-// gives is valid. Decisions come in one order; the options of each are those that the ones before
-// it leave. Not for several threads at once.
+// A Space is the set of valid policies of a workload on a device, as a chain of decisions: each has
+// the options that the decisions before it leave. Every policy that it returns is valid. Not
+// thread-safe, even where const: schedules are cached.
 class Space {
  public:
   Space(std::shared_ptr<const Workload> workload, const Device& device);
 
   const Policy& default_policy() const { return default_; }
   Policy sample(Random& random) const;
-  // The defaults of structures that differ from the default one's in one decision.
+  // For each structure that differs from the default structure in one decision: its default policy.
   std::vector<Policy> other_structures() const;
 
-  // The policy as its chain of decisions, for tree search.
+  // The policy as a chain of decisions, for tree search.
   std::vector<Decision> decisions(const Policy& policy) const;
-  // The policy with one decision taken anew. Those after it stay where they still can, and are the
-  // nearest that can be otherwise.
+  // The policy with another option for one decision. Later decisions keep their option if it is
+  // still there, and get the nearest one otherwise.
   Policy with(const Policy& policy, size_t decision, size_t option) const;
 
-  // Takes one of `count` options; `wanted` is the one closest to the policy it starts from.
+  // Returns one of `count` options; `wanted` is the one closest to the policy that it starts from.
   using Chooser = std::function<size_t(size_t decision, size_t count, size_t wanted)>;
-  // The policy that a chooser makes, decision by decision, starting from another one.
+  // The policy that results from a chooser, decision by decision, starting from the policy `from`.
   Policy chosen(const Policy& from, const Chooser& choose) const {
     return chain(from, choose, nullptr);
   }
 
-  // Every policy that differs in one decision (and what must follow from it).
+  // All policies that differ in one decision (and in later ones that it rules out).
   std::vector<Policy> neighbours(const Policy& policy) const;
-  // One decision changed at random, more likely one about what takes most of the work.
+  // The policy with one decision changed at random, chosen with probability proportional to its
+  // weight.
   Policy mutate(const Policy& policy, Random& random) const;
-  // Each decision from the one or the other.
+  // A random mix of the decisions of both; one of the two if their structures differ.
   Policy crossover(const Policy& a, const Policy& b, Random& random) const;
 
-  // What comes closest to a policy of the same operator with other shapes; nothing if the two are
-  // not taken apart alike.
+  // The policy of this space closest to a policy of the workload `of`, the same operator with other
+  // shapes; nothing if the two schedules have different items.
   std::optional<Policy> adapted(const Policy& policy, const Workload& of) const;
 
-  // Roughly how many policies there are, counted along the default's decisions.
+  // Approximate number of policies: the product of the number of options of the default's
+  // decisions.
   double size() const;
 
-  // Good until many other structures have been asked for.
+  // The schedule of a structure. The reference is valid until kKeptSchedules others were requested.
   const Schedule& schedule(const Structure& structure) const;
   const Workload& workload() const { return *workload_; }
   const Device& device() const { return device_; }
-  // Whether a stage may run as products of matrices: the workload is a cube operator then, and a
-  // vector operator else.
+  // Whether a stage may run as matrix products: then the workload is a cube operator, otherwise a
+  // vector operator.
   bool has_products() const;
 
  private:
@@ -78,9 +80,9 @@ class Space {
   std::shared_ptr<const Workload> workload_;
   Device device_;
   std::vector<Schedule::Transforms>
-      applicable_;  // by the default structure: what a stage can be kept from
+      applicable_;  // under Structure{}: decides which structural decisions there are
   Policy default_;
-  // Schedules by their structure; there are few, and making one costs a millisecond.
+  // Cache of schedules by structure.
   mutable std::vector<std::pair<Structure, std::unique_ptr<Schedule>>> schedules_;
 };
 

@@ -9,25 +9,25 @@
 namespace aoe {
 namespace {
 
-// A written-in expression may not grow beyond this.
+// Most nodes of an expression that is inlined.
 constexpr int64_t kLargestInlined = 64;
 
-// What each stage loads, so that not every stage is searched for every value.
+// The values that each stage loads, cached because can_inline asks for every stage.
 using Loaded = std::vector<std::set<int>>;
 
 bool can_inline(const Workload& workload, const Loaded& loaded, const Stage& stage) {
   if (stage.reducer || stage.results.size() != 1) return false;
   const int value = stage.outputs[0];
   if (is_result(workload, value)) return false;
-  int users = 0;            // stages that load it
-  int64_t most_points = 0;  // iterations of the busiest of them
-  bool in_memory = false;   // something can only be loaded
+  int users = 0;            // stages that load the value
+  int64_t most_points = 0;  // most iterations of a user
+  bool in_memory = false;   // some load needs the value in memory
   for (size_t s = 0; s < workload.stages.size(); ++s) {
     if (!loaded[s].contains(value)) continue;
     for_each_load(workload.stages[s], [&](const Expr& load) {
       if (workload.storage(static_cast<int>(load->id)) != value) return;
-      // Through a view, beyond the edges, or at positions that are loaded themselves, and checked
-      // against its shape.
+      // Loads through a view, beyond the edges, or at loaded positions, which are checked against
+      // its shape.
       in_memory = in_memory || load->id != value || has_out_of_range_value(load) || is_lookup(load);
     });
     ++users;
@@ -54,7 +54,8 @@ Expr with_inlined(const Expr& expr, int value, const Expr& body) {
   });
 }
 
-// Whether a stage goes across memory in a row: neighbours lie along an axis that would be shared.
+// Whether the loops inside an outer point go across memory: some load depends on them, but its last
+// dimension is indexed by the first `outer` axes only.
 bool goes_across(const Stage& stage, size_t outer) {
   const auto depends_on = [&](const Expr& index, size_t first, size_t last) {
     for (size_t axis = first; axis < last; ++axis) {
@@ -76,7 +77,8 @@ bool goes_across(const Stage& stage, size_t outer) {
   return across;
 }
 
-// How many axes to share, at most `limit`: all but what a row needs to be worth a vector.
+// Number of axes to share, at most `limit`: the most that leave rows of kShortRow elements and no
+// stage that goes across memory.
 size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, size_t limit) {
   constexpr int64_t kShortRow = 16;
   const auto are_worth = [&](size_t outer) {
@@ -168,7 +170,7 @@ std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& 
     made = {stage.outputs.begin(), stage.outputs.end()};
     closed = alone[s];
   }
-  // A single stage chooses its outer axes by its loops.
+  // The outer axes of a single stage follow from its loop policy.
   for (Group& group : groups) {
     if (group.stages.size() == 1) group.outer = group.strip_axes;
   }

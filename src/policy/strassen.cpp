@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// What is stored is read at once.
+// Lowers the loop and applies the default policy, without streaming: results are read at once.
 Nest finished(Nest nest, Loop loop, const Device& device) {
   nest.loops = {lower_loop(nest.buffers, std::move(loop), nest.outer.size())};
   const NestPolicy policy = choose_loops(nest, device, false);

@@ -6,36 +6,36 @@
 
 namespace aoe {
 
-// A product of matrices with weights by Strassen's algorithm: of the four quarters of both sides,
-// seven products of sums make what eight would. Sums of weights are made beforehand, those of
-// products where tiles hold them in registers, so that a pass over the left side is all it costs.
-// Rows are halved into even and odd ones: what is added lies near each other, as it does in an
-// image or a text, and is of a kind. Only a search chooses it, never the defaults: errors are as
-// small as the direct method's beside the largest of a pair of rows, not beside each of them.
+// Strassen's algorithm for a matrix product with weights: seven products of sums of quarters
+// replace eight products of quarters. Sums of weights are prepacked, and sums of products stay in
+// the accumulators of tiles, so the only additional pass is the one that sums the left side. Rows
+// are divided into even and odd ones, so that rows that are added are adjacent in memory and, as in
+// images and text, of similar magnitude. Only the search chooses it, never the defaults: errors
+// are bounded relative to the larger of two neighbouring rows, not to each (docs/numerics.md).
 
-// Whether a contraction can run so: a plain left side, weights, and a half of the columns and of
-// the depth.
+// Whether a contraction can run by Strassen's algorithm: f32, one outer point, a left side with
+// contiguous depth, weights, and an even number of columns and depth.
 bool may_run_by_strassen(const Workload& workload, const Stage& stage, const Contraction& c,
                          const ProductShape& shape);
 
-// One of the seven products. Of an odd number of rows the odd half lacks one.
+// The shape of one of the seven products. With an odd number of rows, the odd half has one less.
 ProductShape strassen_shape(const ProductShape& shape);
 
-// How many sums of quarters of the left side there are; one product takes each. The two others take
-// a quarter as it lies.
+// Number of sums of quarters of the left side, each the left side of one product. The other two
+// products read a quarter in place.
 inline constexpr int64_t kStrassenSums = 5;
 
-// Pairs of rows that are worked on at once: as the policy says, or else so few that their sums and
-// what lies between stay near, and so many that weights come often enough to be worth it.
+// Pairs of rows that are processed at once: the policy's, or a default that keeps their sums and
+// products in the caches and still reuses each panel of weights often enough.
 int64_t strassen_strip(const ProductPolicy& policy);
 
-// The sums of pairs of rows, or of the last row, which may have no other: from the value that is
-// the left side into the buffer without a value, whose rows are `pitch` and whose matrices are
-// `step` elements apart.
+// A nest that computes the kStrassenSums sums of each pair of rows; with `alone`, of a last row
+// without a partner, which counts as zeros. It reads the value of the left side and writes to its
+// buffer without a value, with `pitch` elements from row to row and `step` from sum to sum.
 Nest strassen_sums(const Workload& workload, const MatrixLoad& left, const ProductShape& shape,
                    bool alone, int64_t pitch, int64_t step, const Device& device);
 
-// Zeros for rows of `width` elements, in the buffer without a value.
+// A nest that writes zeros to rows of `width` elements of its buffer without a value.
 Nest strassen_zeros(int64_t rows, int64_t width, const Device& device);
 
 }  // namespace aoe

@@ -10,7 +10,7 @@ namespace aoe {
 namespace {
 
 bool may_gather_turned(const Nest& nest, const Loop& loop, const LoopPolicy& policy) {
-  // Along the results' last two axes, of which the blocks' is cut without a rest.
+  // A square of the last two axes, whose blocks have no remainder.
   const size_t rank = loop.extents.size();
   if (nest.loops.size() != 1 || !nest.outer.empty() || nest.ranged_axis >= 0 || loop.reducer ||
       loop.stores.size() != 1 || rank < 2 || policy.vector_axis != static_cast<int>(rank) - 1 ||
@@ -81,7 +81,7 @@ Nest gather_turned(Nest nest) {
   turned.policy.streaming = false;
   nest.outer = head(turned.extents, block + 1);
 
-  // Where a block's first row begins, and from there on.
+  // The store offset of a block's first row, plus the position in the block.
   std::vector<Expr> axes = axes_from(0, block + 2);
   axes[block] = axes[block] * policy.block;
   Shape extents = nest.outer;

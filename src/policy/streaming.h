@@ -5,20 +5,20 @@
 
 namespace aoe {
 
-// Stores past the caches are whole vectors, aligned if their buffers are.
+// Streaming (non-temporal) stores must be whole vectors, aligned if their buffers are.
 
-// Whether those of the loop as it is would be.
+// Whether all stores of the loop meet this.
 bool stores_whole_vectors(const Nest& nest, const Loop& loop, const LoopPolicy& policy);
-// Whether they are, or can be made so.
+// Whether they do, or `gather_turned` can make them so.
 bool may_stream(const Nest& nest, const Loop& loop, const LoopPolicy& policy);
 
-// Whether results are so large that whoever reads them next would not find them in the caches
-// anyway. Smaller ones, if written past them, make the writer look fast and its readers slow.
+// Whether a result of the loop is too large to stay in the caches until it is read. Streaming
+// smaller results would make the loop look fast and slow down their readers.
 bool is_worth_streaming(const Nest& nest, const Loop& loop, const Device& device);
 
-// Rows of results that are turned in registers rarely begin at aligned places, but a block of them
-// does, and lies in one piece. The nest's only loop becomes two: one gathers a block in a
-// private row of the thread, the other writes it.
+// Makes a loop that transposes in registers streamable. Its rows of results rarely begin at aligned
+// addresses, but a block of them does and is contiguous. The nest's only loop becomes two: one
+// gathers a block in a row of the nest, the other streams it.
 Nest gather_turned(Nest nest);
 
 }  // namespace aoe

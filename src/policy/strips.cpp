@@ -22,11 +22,11 @@
 //   stage 0    rows 4 s - 1 .. 4 s + 4      Range{stride 4, low -1, count 6}, with a halo of 1
 //   its input  rows 8 s - 3 .. 8 s + 9      stride 8, low -3, count 13
 //
-// Rows that lie beyond the tensor are computed as well, so that all strips have the same extent;
-// they are replaced by the padding that their readers want.
+// Rows beyond the tensor are computed as well, so that all strips have the same extent; they are
+// replaced by the padding of the loads that read them.
 //
 // Invariant: all strips of a stage have one extent and are evenly spaced. Values between stages
-// have a dimension more than before, which counts strips; halos are stored twice.
+// have an additional dimension, which counts strips; halos are stored twice.
 namespace aoe {
 namespace {
 
@@ -75,7 +75,7 @@ class StripRewrite {
     return used;
   }
 
-  // The range that a load reads of the strip dimension, in a stage that computes the range
+  // The range of the strip dimension that a load reads, in a stage that computes the range
   // `computed`.
   std::optional<Range> read_range(const Stage& stage, const Range& computed,
                                   const Expr& load) const {
@@ -91,7 +91,8 @@ class StripRewrite {
     }
     const auto form = affine_of(load->operands[at_], extents.size());
     if (!form || form->coefficients[at_] < 1) return std::nullopt;
-    // Axes before the strip axis, as batches, count strips too: they must not shift positions.
+    // Axes before the strip axis (batches) are part of the strip loop: they must not shift
+    // positions.
     for (size_t i = 0; i < at_; ++i) {
       if (form->coefficients[i] != 0 && extents[i] != 1) return std::nullopt;
     }
@@ -157,8 +158,8 @@ class StripRewrite {
       Expr& expr = stage.results[i];
       expr = moved(expr, axes, s, extents);
       if (s == strips_.last || !leaves) continue;
-      // A reader without padding does not use what it computes from rows beyond the edge: any value
-      // will do.
+      // A reader without padding uses rows beyond the edge only for results that are discarded, so
+      // any value will do.
       const auto outside = outside_.find(stage.outputs[i]);
       const Expr inside = le(Expr::position(0), position) & lt(position, extent);
       expr = select(inside, expr,
@@ -169,8 +170,8 @@ class StripRewrite {
         split(to_.values[static_cast<size_t>(output)].type.shape);
         continue;
       }
-      // The result keeps its memory: rows of the last stage do not overlap, and the value as it was
-      // becomes a view of the one with strips.
+      // The result keeps its memory, since strips of the last stage do not overlap: the original
+      // value becomes a view of the one with a strip dimension.
       Workload::Value strips = to_.values[static_cast<size_t>(output)];
       split(strips.type.shape);
       to_.values.push_back(strips);
@@ -179,9 +180,9 @@ class StripRewrite {
     }
   }
 
-  // The stage's expression over its new axes. Loads of values between the stages read this strip's
-  // rows. Other loads may now reach beyond their tensor, for rows that are not used: they get
-  // padding of 0, so that nothing is read there.
+  // Returns the stage's expression over its new axes. Loads of values between the stages read the
+  // rows of the same strip. Other loads may now leave their tensor, for rows that are not used:
+  // they get padding of 0, so that they read nothing out of bounds.
   Expr moved(const Expr& expr, const std::vector<Expr>& axes, size_t s,
              const Shape& extents) const {
     return rewrite(expr, [&](const Expr& e) -> Expr {
@@ -222,10 +223,10 @@ class StripRewrite {
   Workload to_;
   Strips strips_;
   size_t at_;
-  int64_t count_ = 0;            // strips
-  std::map<int, size_t> made_;   // values between the stages: who makes them
-  std::vector<Range> ranges_;    // of stages
-  std::map<int, Expr> outside_;  // of values: what is read where a position lies beyond the edge
+  int64_t count_ = 0;            // number of strips
+  std::map<int, size_t> made_;   // value between the stages -> stage that computes it
+  std::vector<Range> ranges_;    // by stage
+  std::map<int, Expr> outside_;  // value -> padding of the loads that read it
 };
 
 }  // namespace
@@ -258,8 +259,8 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
       if (shared.empty()) shared = leading;
       if (leading == shared) inside.insert(s);
     }
-    // Stages whose values are read across strips run before the loop. Taking one out may leave
-    // another one's readers outside, so this is repeated until nothing changes.
+    // Stages whose values are read across strips run before the loop. Removing one may move readers
+    // of another one out of the loop, so this repeats until nothing changes.
     const auto is_read_across = [&](size_t maker) {
       const std::vector<int>& outputs = workload.stages[maker].outputs;
       const std::set<int> made(outputs.begin(), outputs.end());
@@ -270,8 +271,8 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
     };
     const auto next = [&] { return std::find_if(inside.begin(), inside.end(), is_read_across); };
     for (auto maker = next(); maker != inside.end(); maker = next()) inside.erase(maker);
-    // Values that live for one strip. Stages behind the loop may read what it leaves, and those
-    // values are then whole; nothing else outside may.
+    // Values that live for one strip. A value that a stage behind the loop reads is stored whole.
+    // No other stage outside the loop may read a value computed inside.
     std::set<int> between;
     for (const size_t s : inside) {
       for (const int output : workload.stages[s].outputs) between.insert(workload.storage(output));

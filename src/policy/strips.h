@@ -8,33 +8,33 @@
 
 namespace aoe {
 
-// Stages that are computed by strips of their last one (Halide's compute_at and store_at): the
-// strip axis of every stage becomes two, which strip and where in it. A stage before the last makes
-// for each strip what those after it read there, with the halo that neighbouring strips make too:
+// Computes stages by strips of the last one (Halide's compute_at and store_at): the strip axis of
+// every stage becomes two, the strip and the position in it. For each strip, a stage before the
+// last computes the positions that later stages read there, including the halo, which neighbouring
+// strips compute too:
 //
 //   rows of the last stage        |  strip 0  |  strip 1  |  strip 2  |
 //   rows of the one before it   [---------------]
 //                                            [---------------]
 //                                                        [---------------]
 //
-// The result is a workload like any other; that a strip's values need not be kept longer than the
-// strip is what a StripLoop says.
+// The result is an ordinary workload. StripLoop says which of its values live for one strip only.
 
-// Nothing if the stages are not of this form: what is between them is used elsewhere, is not
-// indexed by the strip axis in the same dimension everywhere, or does not move along it evenly.
+// Returns nothing if the stages cannot be split: values between them are used elsewhere, are not
+// indexed by the strip axis in one dimension, or the positions read do not advance by a constant
+// stride.
 std::optional<Workload> split_into_strips(const Workload& workload, const Strips& strips);
 
-// A loop over strips: their number, with all axes before the strip axis, and the values that live
-// for one of them.
+// A loop over strips.
 struct StripLoop {
-  int64_t points = 1;
-  size_t axes = 0;  // that count them
-  std::vector<int> values;
+  int64_t points = 1;       // number of iterations: strips x points of the axes before them
+  size_t axes = 0;          // number of leading axes that it iterates over; 0: not possible
+  std::vector<int> values;  // values that live for one strip
 };
 
-// For each stage, the loop that computes it, or -1. `given` is which stage of the workload it was
-// made for, as `strips` count them. Loops without stages have no points: something in them cannot
-// be computed strip by strip.
+// Returns the strip loop that computes each stage, or -1. `given`: for each stage of `workload`,
+// the stage of the given workload it comes from, as numbered in `strips`. `loops` receives an entry
+// for each of `strips`; one whose stages cannot be computed strip by strip has no axes.
 std::vector<int> stages_by_strip(const Workload& workload, const std::vector<size_t>& given,
                                  const std::vector<Strips>& strips, std::vector<StripLoop>& loops);
 

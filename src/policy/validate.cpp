@@ -16,8 +16,9 @@ namespace {
 
 using Fault = std::optional<std::string>;
 
-// Nodes of expressions that a body may have in all its points: more is compiled for seconds and
-// leaves the instruction cache. The default's largest bodies, transposed squares, are always fine.
+// Bounds on an unrolled loop body: its points, and its expression nodes over all points. Larger
+// bodies take seconds to compile and exceed the instruction cache. Bodies of up to kAlwaysSmall
+// points, the default's largest (transposed squares), are always valid.
 constexpr int64_t kMostNodes = 8192;
 constexpr int kAlwaysSmall = 16;
 constexpr int kMostPoints = 32;
@@ -133,12 +134,13 @@ Fault product_fault(const Schedule& schedule, const ProductItem& item, const Pro
   return std::nullopt;
 }
 
-// An algorithm must be one that its stage can run by: with the other decisions, or without any, as
-// the space of policies has it, where they may rule each other out.
+// Refuses an algorithm that is not applicable to its stage, neither under the other decisions nor
+// without any: in the search space, which starts from the latter, decisions may rule each other
+// out.
 Fault algorithm_fault(const Structure& structure, const Workload& workload) {
   Structure copied = structure;
   for (StagePolicy& stage : copied.stages) stage.copied = true;
-  std::optional<Schedule> schedule, plain;  // made if some stage names an algorithm
+  std::optional<Schedule> schedule, plain;  // computed only if some stage has an algorithm
   const auto applies = [&](size_t s, const auto& can) {
     if (!schedule) schedule = schedule_of(workload, copied);
     if (can(schedule->applicable[s])) return true;
@@ -195,7 +197,7 @@ int most_tile_rows(const ProductShape& shape) {
 }
 
 int64_t column_unit(const ProductShape& shape, const ProductPolicy& policy) {
-  // Prepacked weights are laid out in panels as wide as a tile; a block must begin with one.
+  // Prepacked weights are in panels as wide as a tile, and a block must begin with a panel.
   return shape.right == Side::packed ? shape.column_step : int64_t{policy.vectors} * policy.lanes;
 }
 

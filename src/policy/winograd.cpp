@@ -26,7 +26,7 @@
 //      0 1 2 3 4 5
 //     +-------+
 //     |   +---|---+      tile t reads pixels m t - padding .. m t - padding + m + 1
-//     |   |   |   |      of each row, and makes results m t .. m t + m - 1
+//     |   |   |   |      of each row, and computes results m t .. m t + m - 1
 //     +-------+   |
 //         +-------+
 //
@@ -39,17 +39,17 @@
 // which stages qualify (winograd_of); when it pays (default_winograd); the two transforms as nests
 // (winograd_image, winograd_results). The products are in program/build_winograd.cpp.
 //
-// Invariant: transformed tiles and products lie as [position][row of tiles][tile][channel], with
-// `image_position_stride` or `product_position_stride` elements from position to position. Nests
-// index this memory as if it held all rows of tiles. A call has one strip of them, and shifts the
-// buffer's address back.
+// Invariant: transformed tiles and products have the layout [position][row of tiles][tile][channel
+// or filter], with `image_position_stride` or `product_position_stride` elements from position to
+// position. Nests index this memory as if it held all rows of tiles. A call computes one strip of
+// them, and shifts the buffer's address back.
 
 namespace aoe {
 namespace {
 
 using Row = std::vector<double>;
 
-// A linear combination. Zero terms are dropped, and a factor of 1 or -1 multiplies nothing.
+// Returns a linear combination. Zero terms are dropped; factors of 1 and -1 do not multiply.
 Expr combination(const Row& factors, const std::vector<Expr>& of) {
   Expr sum;
   for (size_t i = 0; i < of.size(); ++i) {
@@ -62,7 +62,7 @@ Expr combination(const Row& factors, const std::vector<Expr>& of) {
   return sum;
 }
 
-// For rows a and b that differ in signs only: {s, o} with a = s + o and b = s - o.
+// For rows a and b that differ only in signs: {s, o} with a = s + o and b = s - o.
 std::optional<std::array<Row, 2>> same_and_opposite(const Row& a, const Row& b) {
   std::array<Row, 2> parts{Row(a.size()), Row(a.size())};
   for (size_t i = 0; i < a.size(); ++i) {
@@ -76,9 +76,9 @@ bool has_factors(const Row& row) {
   return std::any_of(row.begin(), row.end(), [](double x) { return x != 0; });
 }
 
-// A matrix times a column of expressions, for B^T. Rows of opposite points +p and -p differ in
-// signs only: with s and o as above, both are made as s + o and s - o, for the price of one row
-// and one addition. F(4 x 4, 3 x 3), points +-sqrt(1/2):
+// A matrix times a column of expressions, for B^T. Rows of opposite points +p and -p differ only in
+// signs: with s and o as above, they are computed as s + o and s - o, for the price of one row and
+// one addition. F(4 x 4, 3 x 3), points +-sqrt(1/2):
 //
 //   0  -sqrt(2)  -2   sqrt(1/2)  1  0      s = -2 d2 + d4
 //   0   sqrt(2)  -2  -sqrt(1/2)  1  0      o = -sqrt(2) d1 + sqrt(1/2) d3
@@ -101,8 +101,8 @@ std::vector<Expr> times(const std::vector<double>& matrix, const std::vector<Exp
   return result;
 }
 
-// The same product for A^T, whose columns (not rows) differ in signs only: the inputs of opposite
-// points are added and subtracted first, and each row then takes one of the two.
+// The same product for A^T, whose columns (not rows) differ only in signs: the inputs of opposite
+// points are added and subtracted first, and each row then uses the sum or the difference.
 std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<Expr>& column) {
   const size_t n = column.size();
   const size_t rows = matrix.size() / n;
@@ -112,7 +112,7 @@ std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<
     return factors;
   };
   std::vector<Expr> terms;
-  std::vector<Row> factors;  // for each term: of every row
+  std::vector<Row> factors;  // for each term, its factor in every row
   const auto add = [&](const Expr& term, const Row& of) {
     terms.push_back(term);
     factors.push_back(of);
@@ -140,13 +140,13 @@ std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<
   return result;
 }
 
-// M T M^T for a tile T, row by row, where `along` multiplies a column by M. Two passes transform
-// columns and transpose; after both the tile is in its first orientation again.
+// Returns M T M^T for a row-major tile T; `along` multiplies a column by M. Each of two passes
+// transforms columns and transposes, so the result is in the original orientation.
 template <typename Fn>
 std::vector<Expr> both_ways(std::vector<Expr> tile, size_t points, const Fn& along) {
   for (int way = 0; way < 2; ++way) {
     const size_t width = points;
-    std::vector<Expr> next;  // transposed, so that the second way is like the first
+    std::vector<Expr> next;  // transposed
     for (size_t x = 0; x < width; ++x) {
       std::vector<Expr> column;
       for (size_t at = x; at < tile.size(); at += width) column.push_back(tile[at]);
@@ -169,7 +169,7 @@ Nest vectorized(Nest nest, const Device& device) {
     int lanes = device.vector_bytes / 4;
     while (lanes / 2 >= loop.extents.back() && lanes > 1) lanes /= 2;
     LoopPolicy& decision = policy.loops.emplace_back();
-    // A border of one pixel may have lost all axes but the outer ones, which calls range over.
+    // The loop of a border of one pixel may have no axes but the outer ones.
     if (lanes == 1 || loop.extents.size() <= nest.outer.size()) continue;
     decision = {.vector_axis = static_cast<int>(loop.extents.size()) - 1, .lanes = lanes};
   }
@@ -181,7 +181,7 @@ NestBuffer scratch_buffer(int64_t positions, int64_t step, int64_t all) {
   return {DType::f32, {(positions - 1) * step + all}, -1, false};
 }
 
-// The stage's axes at pixel (y, x) of the image that axis 0 counts; 0 for all others.
+// Values of the stage's axes at pixel (y, x) of image axis(0); 0 for all other axes.
 std::vector<Expr> axes_at(const Winograd& w, const Expr& y, const Expr& x) {
   std::vector<Expr> axes(w.axes, Expr::position(0));
   if (w.batch) axes[*w.batch] = Expr::axis(0);
@@ -297,7 +297,7 @@ int64_t WinogradMemory::product_position_stride(const Winograd& w, int side) con
 std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage) {
   const auto c = contraction_of(stage);
   if (!c || !is_constant(workload, c->right) || is_constant(workload, c->left)) return std::nullopt;
-  // An outer axis would be one along which weights differ too: not one filter for all tiles.
+  // Weights also vary along an outer axis, so tiles would not share one filter.
   if (!c->outer.empty()) return std::nullopt;
   if (c->left->op != ExprOp::load || c->left.dtype() != DType::f32 || c->columns.size() != 1 ||
       stage.elements[0].dtype() != DType::f32 || stage.results[0].dtype() != DType::f32) {
@@ -345,7 +345,7 @@ std::optional<Winograd> winograd_of(const Workload& workload, const Stage& stage
     (windows == 0 ? w.height : w.width) = extents[*position];
     ++windows;
   }
-  // Nests and memory have the order images, y, x, filter.
+  // Nests and memory assume the order images, y, x, filter.
   if (windows != 2 || w.channels == 0 || !(w.y < w.x && w.x < w.filter) ||
       (w.batch && *w.batch >= w.y) || w.tap_y == w.tap_x || w.channel == w.tap_y ||
       w.channel == w.tap_x) {
@@ -369,7 +369,7 @@ double winograd_cycles(const Winograd& w, int side, double products, const Devic
   const auto c = static_cast<double>(w.channels);
   const auto k = static_cast<double>(w.filters);
   const double points = static_cast<double>(winograd_tiles(w, side)) * positions;
-  // There are (m+2)^2 / 9 times the weights of the plain convolution. They are fetched while
+  // There are (m+2)^2 / 9 times the weights of the direct convolution. They are fetched while
   // products run, so the slower of the two counts; transforms are added in full.
   const int lanes = device.vector_bytes / 4;
   return std::max(products, machine::fetching_cycles(positions * c * k * 4, device)) +
@@ -378,12 +378,12 @@ double winograd_cycles(const Winograd& w, int side, double products, const Devic
 
 int default_winograd(const Winograd& w, const Device& device) {
   const int lanes = device.vector_bytes / 4;
-  // A transform costs the same for each channel, the products it saves grow with channels times
-  // filters: below this the model, which is a rough one, is not asked.
+  // Transforms cost channels + filters, the products they save channels x filters: with few of
+  // either, the gain is too small for a rough model.
   constexpr int64_t kFewChannels = 32;
   if (w.channels < kFewChannels || w.filters % lanes != 0 || w.filters < kFewChannels) return 0;
-  // The plain convolution at one multiply-add of whole vectors a cycle. A gain below 20 % is within
-  // the model's error, and costs memory and digits.
+  // The direct convolution is counted at one multiply-add of vectors per cycle. A gain below 20 %
+  // is within the model's error, and costs memory and accuracy.
   constexpr double kWorthwhile = 0.8;
   const auto pixels = static_cast<double>(w.images * w.height * w.width);
   const auto c = static_cast<double>(w.channels);
@@ -459,9 +459,9 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
     if (fresh) nest.buffers.push_back(buffer_over(workload, value));
     return known->second;
   };
-  // Tiles at the lower and right border make fewer than m x m results. Full and cut columns of
-  // tiles are two loops of one nest. Full and cut rows are two nests, because rows of tiles are
-  // outer points, which all loops of a nest share.
+  // Tiles at the lower and right border compute fewer than m x m results. Whole and partial columns
+  // of tiles are two loops of one nest. Whole and partial rows are two nests, because rows of tiles
+  // are outer points, which all loops of a nest share.
   const Expr row = whole ? Expr::axis(1) : Expr::axis(1) + whole_rows;
   const auto add_columns = [&](int64_t first, int64_t count, int64_t wide) {
     if (count == 0) return;
