@@ -5,8 +5,9 @@
 #include "expr/rewrite.h"
 #include "program/program_builder.h"
 
-// From the items of a schedule to a Program: each item is a separate parallel loop, but for those
-// that are computed by strips, which share one.
+// Builds a Program from the items of a schedule. Each item is a separate parallel loop, except that
+// the items of a strip loop share one. In reading order: nests and strips; the helpers of
+// ProgramBuilder; index arithmetic; build_program, which calls the builder of each item.
 
 namespace aoe {
 namespace {
@@ -23,7 +24,7 @@ For nest_program(ProgramBuilder& builder, const Nest& nest) {
   return loop;
 }
 
-// One more item for each strip.
+// Adds an item to a strip loop, which the first item creates.
 void add_to_strips(ProgramBuilder& builder, For& loop, const Schedule& schedule,
                    const Policy& policy, size_t item) {
   const StripLoop& strips = schedule.strip_loops[static_cast<size_t>(schedule.loop_of[item])];
@@ -49,7 +50,7 @@ void add_to_strips(ProgramBuilder& builder, For& loop, const Schedule& schedule,
   }
 }
 
-// Where one with the same text is; it is added if there is none.
+// Returns the index in `all` of an element with the same text; adds it if there is none.
 template <typename T>
 size_t index_of(const T& one, std::map<std::string, size_t>& known, std::vector<T>& all,
                 std::vector<std::string>& texts) {
@@ -220,7 +221,7 @@ Expr along(const Expr& count, const Shape& extents, const std::vector<size_t>& a
   Expr sum = Expr::integer(DType::i64, 0);
   Expr rest = count;
   for (size_t i = axes.size(); i-- > 0;) {
-    // Axes that are contiguous with each other are one stride.
+    // Axes that are contiguous with each other have one stride.
     const int64_t stride = strides[i];
     int64_t extent = extents[axes[i]];
     while (i > 0 && strides[i - 1] == stride * extent) extent *= extents[axes[--i]];
@@ -237,7 +238,8 @@ Program build_program(const Schedule& schedule, const Policy& policy, const Devi
   for (size_t i = 0; i < schedule.items.size(); ++i) {
     if (const int loop = schedule.loop_of[i]; loop >= 0) {
       add_to_strips(builder, strips[loop], schedule, policy, i);
-      // What is not in the loop, and lies between its items, is made before it.
+      // The loop is added with its last item: items between its items that are not in the loop run
+      // before it.
       const auto rest = schedule.loop_of.begin() + static_cast<int64_t>(i) + 1;
       if (std::find(rest, schedule.loop_of.end(), loop) == schedule.loop_of.end()) {
         builder.program.body.push_back(std::move(strips[loop]));

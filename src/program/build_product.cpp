@@ -25,21 +25,21 @@
 //
 //                 nc columns                          memory of a side
 //              +----+----+----+
-//     B     kc |    | nr |    |       prepacked B  [panel of nr][k][nr], the last filled with zeros
+//     B     kc |    | nr |    |       prepacked B  [panel of nr][k][nr], the last padded with zeros
 //              +----+----+----+       packed B     [k][pitch], one block of a thread
-//       kc                            direct B     [k][...] as it lies, columns contiguous
+//       kc                            direct B     [k][...] in place, columns contiguous
 //     +----+   +----+----+----+
 //  mr | A  |   |    |tile|    |       prepacked A  [tile of mr][k][mr], tiles as high as they are
 //     +----+   +----+----+----+       direct A     rows in lines, the depth in pieces
 //     |    |   |    |    |    |                    (policy/contraction.cpp)
 //     +----+   +----+----+----+
 //
-// Packed blocks are not cut into panels: consecutive rows of nc columns are what the packing nest
-// writes fastest, and a row is a whole number of vectors.
+// Packed blocks are not divided into panels: the packing nest writes consecutive rows of nc columns
+// fastest, and a row is a whole number of vectors.
 //
-// In reading order: the constructor and describe_left/right set in `call_` what all blocks have in
-// common; block() makes the code of one task, with place_left/right and add_packing; parallel() and
-// strip() put loops around it.
+// In reading order: the constructor and describe_left/right set the fields of `call_` that all
+// blocks have in common; block() builds the statements of one task, with place_left/right and
+// add_packing; parallel() and strip() put loops around it.
 //
 // Invariant: offsets count from the beginning of the whole matrix. A call on a part shifts the
 // base address (Access::offset), which may then lie before the buffer.
@@ -47,7 +47,7 @@
 namespace aoe {
 namespace {
 
-// The offset of a position that is counted over all strides, the last one fastest.
+// The offset of a linear position over all strides, the last one fastest.
 int64_t offset_at(const std::vector<Stride>& strides, int64_t position) {
   int64_t offset = 0;
   for (size_t i = strides.size(); i-- > 0; position /= strides[i].extent) {
@@ -75,7 +75,7 @@ class Product {
     out_ = b_.value(stage_.outputs[0]);
     describe_left();
     describe_right();
-    // With kc < k partial sums wait in memory of the thread between two blocks of the depth. They
+    // With kc < k, partial sums are in memory of the thread between two blocks of the depth. They
     // are not kept in the result, which may have another type, and on which an epilogue runs.
     call_.tile.split = policy.depth < shape_.depth;
     if (call_.tile.split) {
@@ -84,8 +84,8 @@ class Product {
     }
   }
 
-  // The tiles of rows from `first_tile` to `last_tile` of an outer point, for a block of columns.
-  // `wide`: the widths that the block can have, for each of which tiles are compiled.
+  // Computes the row tiles from `first_tile` to `last_tile` of an outer point, for a block of
+  // columns. `wide`: the widths that the block can have, for each of which tiles are compiled.
   std::vector<Stmt> block(const Expr& outer, Index first_tile, Index last_tile, const Expr& column,
                           const Expr& columns, const std::vector<int64_t>& wide) {
     ProductCall call = call_;
@@ -148,9 +148,9 @@ class Product {
     return loop;
   }
 
-  // The strip's points count outer points first, then parts of the rows. There are either fewer
-  // strips than outer points, and each takes several (`each`), or at least as many, and an outer
-  // point's tiles of rows are divided into `parts`. Columns and depth are loops inside the strip.
+  // Strips are numbered by outer points first, then by parts of the rows. There are either fewer
+  // strips than outer points, and each computes several (`each`), or at least as many, and the row
+  // tiles of an outer point are divided into `parts`. Columns and depth are loops inside the strip.
   std::vector<Stmt> strip(const Strip& strip) {
     std::vector<Stmt> body;
     const int64_t outer_points = std::min(strip.points, shape_.outer);
@@ -187,16 +187,16 @@ class Product {
       left.width = shape_.rows;
       left.depth_stride = 1;
       left.width_stride = shape_.depth;
-      // One panel for each tile of rows. Tiles differ in height by at most one row; panels are as
-      // high as their tile, and none is filled up.
+      // One panel for each row tile. Tiles differ in height by at most one row; panels are as high
+      // as their tile, without padding.
       for (int64_t t = 0; t < tiles_.count; ++t) left.uneven.push_back(tiles_.first(t));
       left_ = b_.weights(call_.tile.dot.left, std::move(left));
       call_.tile.packed_left = true;
       call_.left_row = shape_.depth;
       return;
     }
-    // In place: the innermost stride goes into the call, all outer ones into tables of where each
-    // line of rows and each piece of the depth begins.
+    // In place: the innermost stride goes into the call, the outer ones into tables with the offset
+    // of each line of rows and each piece of the depth.
     pattern_ = *access_pattern(b_.workload, stage_, c_, c_.left);
     left_ = b_.value(pattern_.value);
     call_.left_row = pattern_.rows.empty() ? 0 : pattern_.rows.back().stride;
@@ -214,7 +214,7 @@ class Product {
     }
   }
 
-  // Only B as it lies is guarded: panels and packed rows have room for the columns beyond the last.
+  // Only a direct B is guarded: panels and packed rows have room for columns beyond the last.
   void describe_right() {
     const int64_t width = call_.tile.width();
     call_.tile.guarded = shape_.right == Side::direct;
@@ -248,8 +248,8 @@ class Product {
     right_ = b_.thread(call_.tile.dot.right, policy_.depth * pitch);
   }
 
-  // Streaming stores need aligned addresses. The executor checks that of the first vector; here,
-  // that all others then are aligned too: rows and blocks are whole numbers of vectors.
+  // Streaming stores need aligned addresses. The executor checks the first vector; this checks that
+  // all others are then aligned too: rows and blocks are whole numbers of vectors.
   void set_streaming(Tile& tile) const {
     const int64_t vector = int64_t{policy_.lanes} * info(tile.out_dtype).bytes;
     tile.streaming = policy_.streaming && vector == b_.device.vector_bytes &&
@@ -269,10 +269,10 @@ class Product {
     if (!call.tile.pieces) call.left.offset = call.left.offset.expr + k * call.left_depth;
   }
 
-  // Places B, and what is prefetched while a tile runs:
-  //   prepacked, several tiles of rows   the next panel, of which each tile fetches a part
-  //   prepacked, one tile of rows        the same panel, kPrefetchSteps steps of depth ahead: it is
-  //                                      used once, and nobody else could fetch it
+  // Sets the address of B, and of the data that is prefetched while a tile runs:
+  //   prepacked, several row tiles       the next panel, of which each tile fetches a part
+  //   prepacked, one row tile            the same panel, kPrefetchSteps steps of depth ahead: it is
+  //                                      used once, and no other tile could fetch it
   //   direct, small matrices             the next outer point's matrix, front to back
   //   direct, otherwise                  the next nr columns, at the same step of the depth
   void place_right(ProductCall& call, const Expr& outer, const Expr& column, const Expr& k) {
@@ -346,7 +346,7 @@ class Product {
   const ProductShape& shape_;
   const ProductPolicy& policy_;
   RowTiles tiles_;
-  ProductCall call_;  // what all blocks have in common
+  ProductCall call_;  // the fields that all blocks have in common
   Access left_, right_, out_, sums_;
   AccessPattern pattern_;
   MatrixLoad direct_;

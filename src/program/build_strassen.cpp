@@ -5,20 +5,21 @@
 #include "policy/strassen.h"
 #include "program/program_builder.h"
 
-// A product with weights by Strassen's algorithm, some pairs of rows at a time:
+// Builds a product with weights by Strassen's algorithm (policy/strassen.h), a strip of pairs of
+// rows at a time:
 //
-//   parallel task                      # strip of even rows x part of the panels of columns
-//     nest, nest                       # sums of pairs of rows, and of a last row that has no other
+//   parallel task                      # strip of pairs of rows x part of the column panels
+//     nest, nest                       # sums of pairs of rows, and of a last row without partner
 //     for panel of columns
 //       product x 7                    # five are kept, four give results
 
 namespace aoe {
 namespace {
 
-constexpr int kKept = 5;  // products that several results need
+constexpr int kKept = 5;  // products that later results add: M1 to M5
 
-// The seven products of quarters, A of the rows and B of the weights, by their usual names, and
-// what the results C are made of:
+// The seven products of quarters, A of the rows and B of the weights, by their usual names, and the
+// results C:
 //
 //   M1 = (A11 + A22) (B11 + B22)   M2 = (A21 + A22) B11   M3 = A11 (B12 - B22)
 //   M4 = A22 (B21 - B11)           M5 = (A11 + A12) B22
@@ -26,7 +27,8 @@ constexpr int kKept = 5;  // products that several results need
 //
 //   C11 = M1 + M4 - M5 + M7   C12 = M3 + M5   C21 = M2 + M4   C22 = M1 - M2 + M3 + M6
 //
-// Rows of A1 and A2 take turns: even ones and odd ones. M6 and M7 are only added to, and not kept.
+// Rows of A1 and A2 alternate: they are the even and the odd rows. Only one result needs M6 or M7:
+// they stay in the accumulators to which the other products are added, and are not kept.
 struct Multiplication {
   enum Left { sum0, sum1, sum2, sum3, sum4, even_left, odd_right };
   struct Term {
@@ -34,14 +36,14 @@ struct Multiplication {
     int sign;
   };
   Left left;
-  std::array<double, 4> right;  // how often each quarter of the weights is in their sum
-  bool even;                    // for all even rows, or for those that have an odd one beside them
-  int kept;                     // as which product it is kept, M1 as 0; -1: it is not
-  std::vector<Term> added;      // to it, for a result
-  int quarter;                  // of the results, row by row; -1: none
+  std::array<double, 4> right;  // factors of B11, B12, B21, B22
+  bool even;                    // for all even rows; else only for those with an odd partner
+  int kept;                     // index of the kept product, M1 is 0; -1: not kept
+  std::vector<Term> added;      // kept products that are added to it for a result
+  int quarter;                  // the result, 0 to 3 for C11, C12, C21, C22; -1: none
 };
 
-// In an order in which what is added is there.
+// Ordered so that products are kept before they are added.
 const std::array<Multiplication, 7>& multiplications() {
   using M = Multiplication;
   static const std::array<Multiplication, 7> all{{
@@ -56,7 +58,7 @@ const std::array<Multiplication, 7>& multiplications() {
   return all;
 }
 
-// The only one of the odd rows' products that a result of an even row adds.
+// Index of M4, the only product of odd rows that a result of an even row (C11) adds.
 constexpr int kOfOddRows = 3;
 
 }  // namespace
@@ -86,7 +88,7 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
   std::vector<Access> kept;
   for (int i = 0; i < kKept; ++i) kept.push_back(b.thread(DType::f32, each * width));
   const ProductShape shape = product_shape(b.workload, stage, c);
-  Access from_first = sums;  // nests count from the first row of all
+  Access from_first = sums;  // nests count from the first row of the whole matrix
   from_first.offset = 0 - first * pitch;
   loop.body.emplace_back(
       b.nest(strassen_sums(b.workload, left, shape, false, pitch, each * pitch, b.device), first,
@@ -95,7 +97,7 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
     loop.body.emplace_back(
         b.nest(strassen_sums(b.workload, left, shape, true, pitch, each * pitch, b.device), paired,
                end, from_first));
-    // The product of the odd row that is not there.
+    // M4 of the missing odd row is zero.
     Access missing = kept[kOfOddRows];
     missing.offset = 0 - first * width;
     loop.body.emplace_back(b.nest(strassen_zeros(evens, width, b.device), paired, end, missing));
@@ -121,7 +123,7 @@ For strassen_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
   for (const Multiplication& m : multiplications()) {
     ProductCall call = b.product(DType::f32, policy);
     const bool result = m.quarter >= 0;
-    const Expr row = first * 2 + (m.quarter >= 2 ? 1 : 0);  // of the results; every other follows
+    const Expr row = first * 2 + (m.quarter >= 2 ? 1 : 0);  // first row of results; stride 2
     const Expr column = panel * width + (result && m.quarter % 2 == 1 ? columns : 0);
     call.rows = max((m.even ? end : paired) - first, 0);
     call.columns = width;

@@ -4,14 +4,14 @@
 #include "policy/winograd.h"
 #include "program/program_builder.h"
 
-// A convolution by Winograd's algorithm, some rows of tiles at a time; what lies between stays in
-// the caches:
+// Builds a convolution by Winograd's algorithm (policy/winograd.cpp), a strip of rows of tiles at a
+// time, so that transformed tiles and products stay in the second-level cache:
 //
 //   parallel strip                     # of rows of tiles, in one image
 //     nest                             # transforms the image
 //     for block of filters
-//       batch of products             # for each position: tiles x channels by channels x filters
-//       nest, nest                     # results of tiles that are whole, and of those that are not
+//       batch of products              # for each position: tiles x channels by channels x filters
+//       nest, nest                     # results of whole rows of tiles, and of a partial last row
 
 namespace aoe {
 
@@ -38,7 +38,7 @@ For winograd_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
   const Expr first = (w.images == 1 ? strip : remainder(strip, strips)) * each;
   const Expr count =
       per_image % each == 0 ? Expr::integer(DType::i64, each) : min(per_image - first, each);
-  const Expr start = image * per_image + first;  // rows of tiles count over all images
+  const Expr start = image * per_image + first;  // rows of tiles are numbered over all images
 
   Access transformed = b.thread(DType::f32, tile.positions() * image_position_stride);
   Access products = b.thread(DType::f32, tile.positions() * product_position_stride);
@@ -92,7 +92,7 @@ For winograd_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
     add_results(true, rows + first, rows + min(first + count, whole_rows));
   }
   if (w.height % side != 0) {
-    // One row for each image, in the last of its strips.
+    // One row for each image, computed in its last strip.
     const Expr last = image + max(first + count - whole_rows, 0);
     add_results(false, image, last);
   }

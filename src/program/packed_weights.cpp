@@ -9,7 +9,7 @@
 namespace aoe {
 namespace {
 
-// Columns of a panel in memory, and those that are there.
+// A panel of `columns` columns from `first` on, stored with `width` columns.
 struct Panel {
   int64_t first, columns, width;
 };
@@ -26,7 +26,7 @@ std::vector<Panel> panels_of(const PackedWeights& packed) {
   return panels;
 }
 
-// Sums of parts are rounded once.
+// Sums the parts of a row of a panel, in double precision, so that results are rounded once.
 template <typename T>
 void sum_columns(const PackedWeights& packed, const double* factors, const T* from, int64_t count,
                  T* to) {

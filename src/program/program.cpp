@@ -22,7 +22,7 @@ void for_each_access_of(Call& call, const Fn& visit) {
   }
 }
 
-// A program's text, line by line.
+// Prints a Program, line by line.
 class Printer {
  public:
   explicit Printer(const Program& program) : program_(program) {}
@@ -36,7 +36,7 @@ class Printer {
       line(fmt::format("@{} {}[{}] {}", i, info(buffer.dtype).brief, buffer.elements, where));
     }
     for (const For& loop : program_.body) {
-      // Names begin anew with each loop.
+      // Names of variables restart with each parallel loop.
       first_ = loop.variable;
       add(loop);
     }
@@ -127,7 +127,7 @@ class Printer {
   }
 
   const Program& program_;
-  int first_ = 0;  // variable
+  int first_ = 0;  // the variable named "a"
   std::string text_, margin_;
 };
 

@@ -6,7 +6,8 @@
 
 namespace aoe {
 
-// What the builders of Programs share: one for each way to run an item of a schedule.
+// The state and helpers that the builders of a Program share. There is one builder for each kind of
+// item: nests (build.cpp), products, Winograd and Strassen.
 class ProgramBuilder {
  public:
   ProgramBuilder(const Schedule& schedule, const Device& device, int threads)
@@ -14,29 +15,32 @@ class ProgramBuilder {
     program.threads = threads;
   }
 
-  // A loop with a new variable; calls of products with the policy's tiles; what packs a side
-  // of a stage's contraction, as one matrix.
+  // Returns a loop with a new variable.
   For loop(Index end, bool parallel = false);
+  // Returns a call with the policy's tile, without sizes and sides.
   ProductCall product(DType dtype, const ProductPolicy& policy) const;
+  // Returns the packing of a constant side of a stage's contraction, seen as a rows x columns
+  // matrix.
   static PackedWeights packed(size_t stage, const Contraction& c, const Expr& side,
                               const std::vector<size_t>& rows, const std::vector<size_t>& columns);
 
-  // Where a value of the workload is.
+  // Returns the buffer of a value of the workload; adds it at the first request.
   Access value(int value);
-  // From now on the value is private to a thread, which has it from an offset on.
+  // Makes a value private to a thread: later requests for it return a thread buffer of `elements`
+  // elements, shifted by `offset`.
   void make_private(int value, int64_t elements, const Expr& offset);
   Access thread(DType dtype, int64_t elements);
   Access weights(DType dtype, PackedWeights packed);
 
-  // A call for a range of outer points. `scratch` is the nest's buffer without a value.
+  // Returns a call for a range of outer points. `scratch`: the nest's buffer without a value.
   NestCall nest(const Nest& nest, Index first, Index last, const Access& scratch = {});
 
-  // Adds the tiles that a call needs for blocks of so many rows, of so many columns.
+  // Adds the tiles that a call needs, for all numbers of rows and of columns that it may have.
   void add_tiles(ProductCall& call, const std::vector<int64_t>& rows,
                  const std::vector<int64_t>& columns);
 
-  // What is made of a contraction's sums, into a tile and, for an outer point and from a column on,
-  // a call.
+  // Adds the epilogue of a contraction to the call's tile, and its operands to the call, at an
+  // outer point and a first column.
   void add_result(ProductCall& call, const Stage& stage, const Contraction& c, const Expr& outer,
                   const Expr& column);
 
@@ -51,22 +55,23 @@ class ProgramBuilder {
   std::map<std::string, size_t> nests_, tiles_;
 };
 
-// The elements of a row in memory: rows whole pages apart would all want the same places of the
-// first-level cache.
+// Elements from row to row: `padding` is added to rows of whole pages, which would all map to the
+// same sets of the first-level cache.
 int64_t padded_pitch(int64_t elements, DType dtype, int64_t padding);
 
-// Of a number that is not negative; one that is known is computed.
+// Quotient and remainder of a non-negative number; constants are folded.
 Expr quotient(const Expr& number, int64_t by);
 Expr remainder(const Expr& number, int64_t by);
 
-// The positions of axes that are counted as one, times their strides.
+// The offset of the linear position `count` over `axes`, with a stride for each axis.
 Expr along(const Expr& count, const Shape& extents, const std::vector<size_t>& axes,
            const std::vector<int64_t>& strides);
 
-// A part of the rows of a contraction's outer points, by which it is computed inside a loop.
+// One of `points` equal parts of a contraction's outer points and rows, computed inside a loop over
+// strips.
 struct Strip {
-  Expr point;          // which
-  int64_t points = 1;  // of all of them together
+  Expr point;          // the number of this part
+  int64_t points = 1;  // number of parts
 };
 
 For product_program(ProgramBuilder& builder, const ProductItem& item, const ProductPolicy& policy);
