@@ -11,7 +11,7 @@ class Descent : public Strategy {
 
   std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
     std::vector<Policy> policies;
-    // Around the best; when all of that was tried, around the next best.
+    // Neighbours of the best policy; once all of them are claimed, of the next best.
     for (size_t from = 0; from < memory.seen().size() && policies.size() < count; ++from) {
       std::vector<Policy> around = memory.space().neighbours(memory.seen()[from].policy);
       std::erase_if(around, [&](const Policy& policy) { return memory.is_claimed(policy); });

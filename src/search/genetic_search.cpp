@@ -4,33 +4,37 @@
 
 #include "search/searcher.h"
 
+// Genetic search with a species for each structure. A call of `propose` breeds every species for a
+// few generations on the ranker's predictions (bred), then proposes the best children. Only
+// proposals are measured; the measured policies are the parents of the next call (learn).
+
 namespace aoe {
 namespace {
 
-constexpr size_t kParents = 12;  // of one structure
-constexpr size_t kChildren = 64;
+constexpr size_t kParents = 12;   // most measured policies, and most children, that breed
+constexpr size_t kChildren = 64;  // per generation
 constexpr int kGenerations = 3;
-// One in so many proposals goes to the structure that deserves a further look most.
+// One in kExplored proposals goes to the structure with the best lower confidence bound.
 constexpr size_t kExplored = 3;
-// How much a structure that was seldom tried counts beside the best that was found in others, in
-// halvings.
+// The weight of the exploration term of that bound, in units of log2 of the time.
 constexpr double kOptimism = 0.3;
-// One in so many children is a policy of its structure with many decisions changed at random.
+// One in kFresh children is the default or a parent in which each decision that is not structural
+// is drawn again with probability kFreshChange.
 constexpr size_t kFresh = 4;
 constexpr double kFreshChange = 0.5;
 
 struct Child {
   Policy policy;
-  double expected = 0;  // as the ranker says, or the logarithm of what was measured
+  double expected = 0;  // log2 of the share, predicted or measured
 };
 
 bool is_better(const Child& a, const Child& b) { return a.expected < b.expected; }
 
-// Policies with one structure: only these can be crossed.
+// The policies of one structure: only these can be crossed.
 struct Species {
-  Policy first;                // its default
-  std::vector<Child> parents;  // measured, the best first
-  size_t tried = 0;
+  Policy first;                // the default policy of the structure
+  std::vector<Child> parents;  // measured, best first
+  size_t tried = 0;            // policies proposed
 };
 
 class GeneticSearch : public Strategy {
@@ -41,7 +45,7 @@ class GeneticSearch : public Strategy {
     if (species_.empty()) begin(memory.space());
     learn(memory);
     std::vector<Policy> policies;
-    // The defaults of all structures come before anything is bred.
+    // The defaults of all structures come first.
     for (Species& one : species_) {
       if (policies.size() < count && memory.claim(one.first)) policies.push_back(one.first);
     }
@@ -84,8 +88,7 @@ class GeneticSearch : public Strategy {
     return std::uniform_int_distribution<size_t>(0, count - 1)(random_);
   }
 
-  // Children that were not proposed yet, after some generations under the ranker's eyes, the most
-  // promising first.
+  // Returns children of all generations that were not proposed yet, most promising first.
   std::vector<Child> bred(const Species& species, const SearchMemory& memory) {
     std::vector<Child> population = species.parents;
     if (population.empty()) population.push_back({species.first, 0});
@@ -103,7 +106,7 @@ class GeneticSearch : public Strategy {
       const std::vector<double> expected = memory.expected(children);
       for (size_t i = 0; i < children.size(); ++i) fresh.push_back({children[i], expected[i]});
       std::stable_sort(fresh.begin(), fresh.end(), is_better);
-      // The next generation comes from the measured ones and from what should be better.
+      // The next generation has measured parents and the children with the best predictions.
       population = species.parents;
       for (size_t i = 0; i < std::min(fresh.size(), kParents); ++i) population.push_back(fresh[i]);
       if (population.empty()) return fresh;
@@ -113,7 +116,7 @@ class GeneticSearch : public Strategy {
   }
 
   Policy child(const Space& space, const Policy& first, const std::vector<Child>& population) {
-    // Of two the better, so that the best are parents more often.
+    // Tournament selection: the better of two. `population` is sorted, best first.
     const auto parent = [&]() -> const Policy& {
       return population[std::min(below(population.size()), below(population.size()))].policy;
     };
@@ -149,6 +152,7 @@ class GeneticSearch : public Strategy {
     for (size_t i = 0; i < children.size(); ++i) {
       if (children[i].empty()) continue;
       const Species& one = species_[i];
+      // Without measurements, a structure counts as taking twice the baseline's time.
       const double known = one.parents.empty() ? 1 : one.parents[0].expected;
       const double value =
           known - kOptimism * std::sqrt(std::log(static_cast<double>(all)) /

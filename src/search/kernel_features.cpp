@@ -11,17 +11,24 @@
 #include "expr/rewrite.h"
 #include "policy/validate.h"
 
+// The features of a policy. Row::visit enumerates them: of the whole policy (whole), of its
+// heaviest loops (loop) and of its heaviest products (product). Names and values come from the same
+// pass, so that they cannot get out of step.
+//
+// Invariant: the number and the order of features depend on neither workload nor policy. Slots
+// without a loop or product are filled with NaN.
+
 namespace aoe {
 namespace {
 
-// The heaviest loops and products; what else there is shows in the totals alone.
+// Number of loops and products with features of their own; all others count in the totals only.
 constexpr size_t kLoops = 3;
 constexpr size_t kProducts = 2;
 
 double log_of(double value) { return std::log2(std::max(value, 1e-9)); }
 double log_of(int64_t value) { return log_of(static_cast<double>(value)); }
 
-// The part of whole blocks that is work, not padding.
+// Utilization of blocks that cover an extent: its share of the rounded-up extent.
 double used(int64_t extent, int64_t block) {
   const int64_t whole = ceil_div(extent, block) * block;
   return static_cast<double>(extent) / static_cast<double>(whole);
@@ -41,7 +48,8 @@ struct ProductOfPolicy {
   double points;
 };
 
-// How the loads of a loop lie along an axis, each as a part of all.
+// The strides of a loop's loads along an axis, as fractions of the loads: 0, 1, up to 4, or larger
+// and unknown.
 struct Strides {
   double constant = 0, next = 0, near = 0, far = 0;
 };
@@ -58,7 +66,8 @@ class Row {
     return std::move(numbers_);
   }
 
-  // The names alone need neither schedule nor policy: they are the same for all.
+  // Calls `add` for every feature. `slot`: the number of the loop or product, from 1; 0: the whole
+  // policy. Names are the same for an empty schedule and policy.
   using Add = std::function<void(std::string_view name, size_t slot, double value)>;
   void visit(const Add& add) {
     gather();
@@ -94,7 +103,7 @@ class Row {
         product_points_ += points;
       }
     }
-    // Among equals in the order of the schedule.
+    // Stable: equal ones stay in the order of the schedule.
     const auto heavier = [](const auto& a, const auto& b) { return a.points > b.points; };
     std::stable_sort(loops_.begin(), loops_.end(), heavier);
     std::stable_sort(products_.begin(), products_.end(), heavier);
@@ -212,7 +221,7 @@ class Row {
 
   void product(const ProductOfPolicy* of, const AddOne& add) const {
     if (of == nullptr) {
-      // As many as below, all of them unknown.
+      // The same names with NaN.
       const ProductItem item{};
       const ProductPolicy policy{.depth = 1, .columns = 1};
       const ProductOfPolicy some{&item, &policy, 1};
@@ -261,7 +270,7 @@ class Row {
     add("product block of the right side in L2", part_of(p.depth * p.columns, 1));
     add("product left side in L2", part_of(s.rows * p.depth, 1));
     add("product results in L2", part_of(s.rows * p.columns, 1));
-    // What goes to memory and back because the depth or the columns are cut.
+    // Traffic caused by blocking: sums per depth block, the left side per column block.
     add("product moves of results", log_of(s.outer * s.rows * s.columns * depth_blocks));
     add("product moves of the left side", log_of(s.outer * s.rows * s.depth * column_blocks));
     add("product columns first", p.columns_first ? 1 : 0);
@@ -291,7 +300,7 @@ const std::vector<std::string>& feature_names() {
     std::vector<std::string> all;
     int caches = 0;
     Row({}, {}, {}).visit([&](std::string_view name, size_t slot, double) {
-      // "loop lanes" of the second one is "loop 2 lanes".
+      // "loop lanes" of the second loop becomes "loop 2 lanes".
       std::string full(name);
       if (slot > 0) full.insert(full.find(' ') + 1, fmt::format("{} ", slot));
       if (name == "cache bytes") full = fmt::format("L{} bytes", ++caches);

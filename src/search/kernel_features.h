@@ -8,15 +8,14 @@
 
 namespace aoe {
 
-// What a ranker sees of a policy: a row of numbers, always as many and in the same order, that say
-// what the policy makes of its workload on its device. Where a policy has nothing to say (a loop or
-// a product that it does not have) the number is NaN. Sizes are logarithms to the base of two or
-// parts of what the device has, so that one workload's numbers say something about another's.
-// `schedule` is the one of the policy's structure. docs/tuning.md lists them.
+// Returns the features of a policy for the ranker: a fixed number of values in a fixed order
+// (`feature_names`) that describe the policy, its workload and its device. Features of loops or
+// products that the policy does not have are NaN. Sizes are log2, or relative to the device's, so
+// that workloads are comparable. `schedule` is the one of the policy's structure.
 std::vector<float> features_of(const Schedule& schedule, const Policy& policy,
                                const Device& device);
 
-// What the numbers are called, in their order: "loop 1 lanes".
+// The names of the features, in their order: "loop 1 lanes".
 const std::vector<std::string>& feature_names();
 
 }  // namespace aoe

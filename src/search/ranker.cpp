@@ -12,12 +12,13 @@
 namespace aoe {
 namespace {
 
-// Fewer say nothing yet.
+// Least number of samples for predictions.
 constexpr size_t kFewest = 4;
-// Beyond this a policy is bad, and how bad does not matter; what failed counts as much.
+// Cap of shares: how bad a bad policy is does not matter. Failed policies get the same share.
 constexpr double kWorstShare = 4;
 constexpr int kRounds = 40;
-// Trees that are somewhat old cost less than new ones; while little is known every sample counts.
+// Trees are trained again once new samples exceed 1 / kStaleOf of those they were trained on, to
+// save time; in the beginning that is after each sample.
 constexpr size_t kStaleOf = 12;
 
 void check(int status) {
@@ -26,8 +27,8 @@ void check(int status) {
 
 using Rows = std::vector<const std::vector<float>*>;
 
-// The columns in which rows differ. Most do not as long as few workloads are known, and each takes
-// time.
+// The columns in which rows differ. With few workloads most columns are constant, and each costs
+// training time.
 std::vector<size_t> telling(const Rows& rows) {
   std::vector<size_t> columns;
   for (size_t c = 0; c < rows[0]->size(); ++c) {
@@ -40,7 +41,7 @@ std::vector<size_t> telling(const Rows& rows) {
   return columns;
 }
 
-// Some columns of rows of features, as XGBoost holds them.
+// An XGBoost matrix of some columns of rows of features.
 class Matrix {
  public:
   Matrix(const Rows& rows, const std::vector<size_t>& columns) {
@@ -73,13 +74,13 @@ class Ranker::Trees {
       targets.push_back(one.target);
     }
     columns_ = telling(rows);
-    if (columns_.empty()) return;  // all the same: nothing to tell them by
+    if (columns_.empty()) return;  // all samples have equal features
     const Matrix matrix(rows, columns_);
     check(XGDMatrixSetFloatInfo(matrix.handle(), "label", targets.data(), targets.size()));
     const DMatrixHandle handle = matrix.handle();
     check(XGBoosterCreate(&handle, 1, &booster_));
     const std::pair<const char*, const char*> settings[] = {
-        {"objective", "reg:squarederror"}, {"base_score", "0"},  // as fast as the default
+        {"objective", "reg:squarederror"}, {"base_score", "0"},  // as fast as the baseline
         {"tree_method", "exact"},          {"max_depth", "5"},  {"eta", "0.2"}, {"lambda", "0.5"},
         {"min_child_weight", "1"},         {"nthread", "1"},    {"seed", "0"},  {"verbosity", "0"},
     };

@@ -6,21 +6,21 @@
 
 namespace aoe {
 
-// Learns from measured policies how fast others will be: boosted trees over features
-// (search/kernel_features.h). Shares are of each workload's default, so what is learnt of one
-// workload holds for others. What it has learnt follows from what it was told, in that order, and
-// from nothing else, so a job that is replayed from its journal has the same ranker again. One
-// thread.
+// The Ranker is the cost model of the search: boosted trees over features of a policy
+// (search/kernel_features.h) that predict its time relative to its workload's baseline. Relative
+// times make samples of different workloads comparable. Predictions depend only on the sequence of
+// samples, so that replaying a journal rebuilds the same ranker. Not thread-safe.
 class Ranker {
  public:
   Ranker();
   ~Ranker();
 
-  // A policy of any workload, and its share of the default's time; infinite if it failed.
+  // Adds a sample: a policy of any workload, and its time divided by the baseline's; infinity if it
+  // failed.
   void add(std::vector<float> features, double share);
 
-  // Of each row, the expected logarithm to the base of two of its share: the lower the faster. All
-  // zero as long as too little is known.
+  // For each row of features: the expected log2 of its share, lower is faster. All zero while there
+  // are too few samples.
   std::vector<double> expected(const std::vector<std::vector<float>>& rows);
 
  private:
@@ -31,7 +31,7 @@ class Ranker {
   class Trees;
 
   std::vector<Sample> samples_;
-  size_t learnt_ = 0;  // of the samples, when the trees were made
+  size_t learnt_ = 0;  // number of samples that the trees were trained on
   std::unique_ptr<const Trees> trees_;
 };
 

@@ -12,22 +12,24 @@
 
 namespace aoe {
 
-// What is known of one workload's policies: which were proposed, how fast those were that were
-// measured, and how fast others should be. Searchers that follow each other share one.
+// The state of the search for one workload: the policies that were proposed, the times of those
+// that were measured, and the ranker, which predicts the times of others. Strategies that take
+// turns share one.
 class SearchMemory {
  public:
-  // Shares are of the time of `baseline`. Searchers of other workloads may share the ranker.
+  // Shares are times divided by the time of `baseline`. Memories of other workloads may share the
+  // ranker.
   SearchMemory(std::shared_ptr<const Space> space, std::shared_ptr<Ranker> ranker,
                const Policy& baseline);
 
   const Space& space() const { return *space_; }
 
-  // Whether the policy was not proposed before; it is from then on. The baseline was.
+  // Records the policy as proposed. Returns false if it was proposed before, as the baseline was.
   bool claim(const Policy& policy);
   bool is_claimed(const Policy& policy) const;
 
-  // What a ranker cannot know of a policy: the greatest weight of a decision that takes an option
-  // which no proposed policy has. Zero if there is none.
+  // The largest weight of a decision whose option no proposed policy has, so that the ranker cannot
+  // know its effect; 0 if there is none.
   double novelty(const std::vector<Decision>& decisions) const;
 
   void learn(const Policy& policy, double share);
@@ -36,12 +38,12 @@ class SearchMemory {
     Policy policy;
     double share;
   };
-  // The fastest first, the baseline among them, nothing that failed.
+  // The measured policies, fastest first, including the baseline and without those that failed.
   const std::vector<Seen>& seen() const { return seen_; }
 
-  // Of each, the expected logarithm of its share (search/ranker.h).
+  // For each policy: the expected log2 of its share (search/ranker.h).
   std::vector<double> expected(const std::vector<Policy>& policies) const;
-  // Those first of which most is expected.
+  // The policies, sorted by expected share, lowest first.
   std::vector<Policy> most_promising_first(std::vector<Policy> policies) const;
 
  private:
@@ -50,8 +52,8 @@ class SearchMemory {
 
   std::shared_ptr<const Space> space_;
   std::shared_ptr<Ranker> ranker_;
-  std::set<std::string> claimed_;
-  std::set<std::pair<std::string, std::string>> taken_;  // decisions and options of those
+  std::set<std::string> claimed_;                        // texts of proposed policies
+  std::set<std::pair<std::string, std::string>> taken_;  // their decisions, with the options
   std::vector<Seen> seen_;
 };
 

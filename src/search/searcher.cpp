@@ -5,12 +5,12 @@
 namespace aoe {
 namespace {
 
-// What is good for other shapes and what is good by default are often good together: so many
-// proposals are crosses of them, chosen from so many under the ranker's eyes.
+// The best policy often combines decisions of the default with those of other shapes: kCrosses
+// proposals are crossovers of these, the ranker's best of batches of kCrossed.
 constexpr size_t kCrosses = 8;
 constexpr size_t kCrossed = 16;
 
-// So many policies in a row that were proposed before, and the space counts as seen.
+// Samples that were proposed before, in one call, after which the space counts as exhausted.
 constexpr int kMostRepeats = 256;
 
 class ScheduledSearcher : public Searcher {
@@ -40,7 +40,7 @@ class ScheduledSearcher : public Searcher {
   void learn(const Policy& policy, double share) override { memory_->learn(policy, share); }
 
  private:
-  // Of the seeds and the default, those with one structure.
+  // Crossovers of the seeds and the default, between policies of the same structure.
   std::vector<Policy> crosses(size_t count) {
     if (plan_.seeds.empty() || count == 0) return {};
     std::vector<Policy> parents{memory_->space().default_policy()};

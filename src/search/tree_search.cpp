@@ -5,7 +5,7 @@
 #include "search/searcher.h"
 
 // Monte-Carlo tree search over the chain of decisions (policy/space.h), with PUCT as in AlphaZero:
-// the ranker gives the priors and, in place of a random playout's outcome, the value of a leaf.
+// the ranker gives the priors and, instead of the outcome of a random playout, the value of a leaf.
 //
 //   inside the tree    root -- option -- option -- leaf            best_option (PUCT)
 //   beyond it                                      leaf - - - -> policy
@@ -13,9 +13,9 @@
 //
 // In reading order: look_around (priors, from policies that differ in one decision), rollout and
 // expand (one pass through the chain; a rollout adds one node's options to the tree), leaves (all
-// rollouts, scored in batches), TreeSearch::propose (which of the leaves are measured).
+// rollouts, scored in batches), TreeSearch::propose (selects the leaves to measure).
 //
-// Scores are log2 of the expected time, negated: 1 is a halving of the time.
+// Scores are -log2 of the expected share of the baseline's time: 1 is half of the time.
 //
 // Invariant: nothing is measured here. A tree lives for one call of propose, since measurements
 // change the ranker; what persists is in the SearchMemory.
@@ -23,8 +23,9 @@
 namespace aoe {
 namespace {
 
-// The ranker scores a batch at less cost than policies one by one, but a batch sees the tree as it
-// was before: six rounds of 24 are a compromise.
+// Scoring a batch is cheaper than scoring policies one by one. But visits count at once and scores
+// only after the batch, so that pending visits pull a node's mean towards 0: six batches of 24 are
+// a compromise.
 constexpr int kBatches = 6;
 constexpr int kRollouts = 24;
 // The weight of the exploration term of PUCT, in units of the scores.
@@ -32,24 +33,25 @@ constexpr double kExploration = 1;
 // Beyond the tree, the probability that a decision differs from the policy that the rollout starts
 // from.
 constexpr double kChanged = 0.12;
-// The option of the policy that rollouts start from gets this factor on its prior: most decisions
-// of a good policy are good.
+// Factor on the prior of the option that the start policy has: most decisions of a good policy are
+// good.
 constexpr double kTrusted = 2;
 // The temperature of the priors' softmax: a difference of scores that is worth a factor of e.
 constexpr double kSpread = 0.5;
-// A ranker that knows little sees no difference between most leaves. A leaf loses this much for
-// each decision that differs from the best known policy, and gains as much for options that were
-// never tried.
+// A ranker with few samples cannot tell most leaves apart. A leaf loses kDoubt for each decision
+// that differs from the best known policy, and gains kCuriosity times its novelty
+// (SearchMemory::novelty).
 constexpr double kDoubt = 0.1;
 constexpr double kCuriosity = 0.1;
-// One in so many proposals goes without kDoubt: a better policy may be several changes away, each
-// of which alone is worse.
+// One in kBold proposals ignores kDoubt: a better policy may be several changes away, each of which
+// alone is worse.
 constexpr size_t kBold = 4;
 
+// A prefix of choices.
 struct Node {
   std::vector<std::unique_ptr<Node>> options;  // of the next decision; empty: a leaf of the tree
   std::vector<double> prior;                   // of each option
-  double total = 0;
+  double total = 0;                            // sum of the scores of its rollouts
   int visits = 0;
 
   double mean() const { return visits == 0 ? 0 : total / visits; }
@@ -76,8 +78,8 @@ class Tree {
     look_around();
   }
 
-  // The policies of all rollouts that were not proposed before. Shuffled, so that among equal
-  // scores the choice is not the order of decisions.
+  // Returns the policies of all rollouts that were not proposed before. Shuffled, so that the order
+  // of decisions does not break ties between equal scores.
   std::vector<Leaf> leaves() {
     for (int batch = 0; batch < kBatches; ++batch) {
       std::vector<Rollout> rollouts;
@@ -106,8 +108,8 @@ class Tree {
     leaves_.push_back({std::move(policy), score, changes, std::move(decisions)});
   }
 
-  // Priors: a softmax over the scores of the policies that differ from `from_` in one decision.
-  // Those policies are scored anyway, and become leaves, too.
+  // Computes the priors of a decision as a softmax over the scores of the policies that differ from
+  // `from_` in that decision. Those policies become leaves too.
   void look_around() {
     const Space& space = memory_.space();
     const std::vector<Decision> chain = space.decisions(from_);
@@ -161,12 +163,12 @@ class Tree {
 
   void expand(Node& node, size_t decision, size_t count) {
     for (size_t i = 0; i < count; ++i) node.options.push_back(std::make_unique<Node>());
-    // Earlier choices may have changed the options of a decision: the prior is then uniform.
+    // Earlier choices may have changed the options of a decision; its prior is then uniform.
     const bool same = decision < priors_.size() && priors_[decision].size() == count;
     node.prior = same ? priors_[decision] : normal(std::vector<double>(count, 1.0));
   }
 
-  // PUCT: mean + kExploration * prior * sqrt(visits of the node) / (1 + visits of the option).
+  // PUCT: mean + kExploration * prior * sqrt(1 + visits of the node) / (1 + visits of the option).
   // Options without visits get the node's mean, not 0: scores have no natural zero.
   size_t best_option(const Node& node) {
     size_t best = 0;
@@ -193,7 +195,7 @@ class Tree {
   Random& random_;
   Policy from_;
   std::vector<std::vector<double>> priors_;  // by decision
-  std::vector<Leaf> leaves_;                 // that were not proposed before
+  std::vector<Leaf> leaves_;                 // policies that were not proposed before
   Node root_;
 };
 
@@ -203,7 +205,7 @@ class TreeSearch : public Strategy {
 
   std::vector<Policy> propose(size_t count, SearchMemory& memory) override {
     std::vector<Policy> policies;
-    // A new tree: the ranker has learnt since the last one.
+    // A new tree, since the ranker has changed.
     std::vector<Leaf> leaves = Tree(memory, random_).leaves();
     while (policies.size() < count && !leaves.empty()) {
       const auto best = most_promising(leaves, memory);
@@ -211,7 +213,7 @@ class TreeSearch : public Strategy {
       policies.push_back(std::move(best->policy));
       leaves.erase(best);
     }
-    // Too few new leaves: all around the best policy is known, so the rest is random.
+    // Too few new leaves: most policies near the best one are known, so the rest is random.
     for (Policy& policy : rest_->propose(count - policies.size(), memory)) {
       policies.push_back(std::move(policy));
     }
@@ -219,7 +221,7 @@ class TreeSearch : public Strategy {
   }
 
  private:
-  // Evaluated for every proposal: each one makes the options it tries less novel for the others.
+  // Evaluated for every proposal, because each one reduces the novelty of the others.
   std::vector<Leaf>::iterator most_promising(std::vector<Leaf>& leaves,
                                              const SearchMemory& memory) {
     const double doubt = ++proposed_ % kBold == 0 ? 0 : kDoubt;
