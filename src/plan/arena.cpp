@@ -14,7 +14,7 @@ Arena arena_of(std::span<const Lifetime> lifetimes) {
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   Arena arena{std::vector<int64_t>(lifetimes.size()), 0};
-  std::vector<size_t> placed;  // by offset
+  std::vector<size_t> placed;  // sorted by offset
   const auto end_of = [&](size_t i) {
     return checked_add(arena.offsets[i],
                        checked_mul(ceil_div(lifetimes[i].bytes, kArenaAlignment), kArenaAlignment));
@@ -22,7 +22,7 @@ Arena arena_of(std::span<const Lifetime> lifetimes) {
   for (const size_t i : order) {
     const Lifetime& lifetime = lifetimes[i];
     if (lifetime.bytes == 0) continue;
-    int64_t end = 0;  // of what is met so far
+    int64_t end = 0;  // of the overlapping buffers visited so far
     int64_t smallest = std::numeric_limits<int64_t>::max();
     int64_t best = -1;
     for (const size_t other : placed) {

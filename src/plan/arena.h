@@ -6,23 +6,24 @@
 
 namespace aoe {
 
-// What begins in an arena begins here: at a cache line, aligned for the widest vectors.
+// Alignment of every buffer in an arena, in bytes: a cache line, and the widest vectors.
 inline constexpr int64_t kArenaAlignment = 64;
 
-// Memory that is needed from one step of a run to another, both included.
+// A buffer of `bytes` that is in use from step `first` to step `last` of a run, both included.
 struct Lifetime {
   int64_t bytes = 0;
   int first = 0;
   int last = 0;
 };
 
-// One block of memory that holds all, those that are needed at the same time apart.
+// Positions of buffers in one block of memory. Buffers with overlapping lifetimes do not overlap.
 struct Arena {
-  std::vector<int64_t> offsets;  // of each
-  int64_t bytes = 0;
+  std::vector<int64_t> offsets;  // of each buffer, in bytes
+  int64_t bytes = 0;             // of the whole block
 };
 
-// Places the largest first, each into the smallest gap that those placed before it leave.
+// Places the largest buffer first, each into the smallest gap between the buffers that are in use
+// at the same time and were placed before it.
 Arena arena_of(std::span<const Lifetime> lifetimes);
 
 }  // namespace aoe

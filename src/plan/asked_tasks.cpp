@@ -5,16 +5,16 @@
 
 namespace aoe {
 
-// What is asked for is what the choice of layouts asks for: it is made once, by the estimate.
+// Plans the graph once by the estimate and records the tasks whose cost choose_layouts asks for.
 std::vector<AskedTask> asked_tasks(Graph graph, const Device& device) {
   const TaskCost estimated = estimated_cost(device);
   std::vector<AskedTask> asked;
-  std::map<std::vector<int>, size_t> of_outputs;  // a task has the same ones however they lie
+  std::map<std::vector<int>, size_t> of_outputs;  // a task has the same outputs in all layouts
   std::set<uint64_t> seen;
   TaskCost noting = [&](const Task& task) {
     const double seconds = estimated(task);
     if (seconds <= 0 || !seen.insert(key_of(task.workload)).second) return seconds;
-    // Copies of no value of the graph have one way each.
+    // The copies that choose_layouts uses as a penalty write no graph value: one entry each.
     size_t index = asked.size();
     if (task.outputs[0] >= 0) index = of_outputs.try_emplace(task.outputs, index).first->second;
     if (index == asked.size()) asked.push_back({{}, seconds});

@@ -3,8 +3,10 @@
 #include "plan/copied_runs.h"
 #include "plan/plan.h"
 
-// Values form trees: one lies inside another if it is a slice or another shape of it, or if it is
-// one of several that are joined. Each tree has one piece of memory, that of its root.
+// Assigns buffers to values. Values form trees: a value lies inside another if it is a slice or a
+// reshape of it, or if the other is a concatenation that includes it. Each tree has one buffer,
+// that of its root. In the order of `run`: note what each value is and which steps only copy, keep
+// separate Values apart, `link` values into trees, place the roots.
 
 namespace aoe {
 namespace {
@@ -25,7 +27,7 @@ class Placer {
     }
     for (size_t i = 0; i < graph_.inputs.size(); ++i) note_input(static_cast<int>(i));
     for (size_t s = 0; s < plan_.steps.size(); ++s) note_step(static_cast<int>(s));
-    // What is apart in one shape is in the other.
+    // A reshape of a separate Value is separate too, and so is what a separate Value reshapes.
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t s = 0; s < plan_.steps.size(); ++s) changed = keep_apart(s) || changed;
@@ -37,13 +39,13 @@ class Placer {
 
  private:
   struct Info {
-    In in = In::nothing;  // of a root
-    int index = -1;
+    In in = In::nothing;  // of a root; nothing: not decided yet
+    int index = -1;       // as in BufferAssignment
     int64_t bytes = 0;
-    int first = -1;   // step that makes it
-    int last = -1;    // step that reads it last
-    int inside = -1;  // another value
-    int64_t offset = 0;
+    int first = -1;      // step that computes it
+    int last = -1;       // step that reads it last
+    int inside = -1;     // parent in the tree: the value that this one is a part of
+    int64_t offset = 0;  // in bytes from the start of the parent
   };
 
   Info& info_of(int value) { return values_[static_cast<size_t>(value)]; }
@@ -61,7 +63,7 @@ class Placer {
     input.index = i;
     input.in = In::apart;
     if (!type.is_static() || type.dtype == DType::string) return;
-    // Bytes from outside need not be 0 or 1: what kernels read is a copy.
+    // A caller's bools may be any bytes. Kernels expect 0 or 1, and read a normalized copy.
     input.in = type.dtype == DType::boolean ? In::arena : In::input;
     input.bytes = bytes_of(type.tensor());
   }
@@ -96,7 +98,7 @@ class Placer {
     }
   }
 
-  // Whether a result is the whole of one input, in whatever shape.
+  // Whether an output is all of one input, possibly in another shape.
   bool is_whole(size_t s, size_t output) {
     const auto& runs = runs_[s][output];
     if (!runs || runs->size() != 1) return false;
@@ -123,8 +125,8 @@ class Placer {
     return changed;
   }
 
-  // The value whose memory is all that of another one, in whatever shape: what is to be moved when
-  // that one is.
+  // The topmost ancestor with the same bytes as the value (reshapes of each other). Moving the
+  // value means moving that one.
   int whole_of(int value) {
     while (info_of(value).inside >= 0 &&
            info_of(info_of(value).inside).bytes == info_of(value).bytes) {
@@ -133,7 +135,8 @@ class Placer {
     return value;
   }
 
-  // Whether a run is all of an input that a kernel can be told to write elsewhere.
+  // Whether a run is all of an input that has no buffer yet, so that it can become part of the
+  // output.
   bool can_be_placed(const Task& task, const CopiedRun& run) {
     const int from = task.inputs[run.input];
     const int whole = whole_of(from);
@@ -157,7 +160,9 @@ class Placer {
                        [&](const CopiedRun& run) { return can_be_placed(task, run); });
   }
 
-  // Lets results lie in what they are copied from, or what is joined in the result.
+  // Makes a step that only copies `in_place`: an output becomes part of the input that it is a
+  // slice or reshape of, the inputs of a concatenation become parts of its output. Runs that cannot
+  // be placed are listed as copies.
   void link(size_t s) {
     PlanStep& step = plan_.steps[s];
     if (step.kind != Kind::workload) return;
@@ -195,7 +200,8 @@ class Placer {
     return value;
   }
 
-  // An output whose tree is no larger lies in the caller's memory with all of it.
+  // Places the tree of an output in the caller's memory if the root is no larger than the output.
+  // Other outputs are copied at the end.
   void place_outputs() {
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const int id = graph_.outputs[i];
@@ -224,7 +230,7 @@ class Placer {
       Info& root = values_[i];
       const bool in_arena = (root.in == In::nothing && root.first >= 0) || root.in == In::arena;
       if (root.inside >= 0 || !in_arena) continue;
-      if (lifetimes[i].last < 0) {  // an input that nobody reads
+      if (lifetimes[i].last < 0) {  // an input that no step reads
         root = {};
         continue;
       }
@@ -243,7 +249,7 @@ class Placer {
   Plan& plan_;
   const Graph& graph_;
   std::vector<Info> values_;
-  std::vector<std::vector<std::optional<std::vector<CopiedRun>>>> runs_;  // of each step's outputs
+  std::vector<std::vector<std::optional<std::vector<CopiedRun>>>> runs_;  // by step, by output
 };
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include "plan/plan.h"
 #include "policy/contraction.h"
 
-// Chooses layouts for the values between tasks, so that the estimated time of all tasks together is
-// least. In reading order:
+// Chooses layouts for the values between tasks that minimize the total cost of all tasks, estimated
+// or measured (plan/task_cost.h). In reading order:
 //   spread         which values take part: the variables
 //   add_term       one cost for each task, a function of the layouts of its values
 //   least_cost     solves for all variables at once (plan/least_cost.h)
@@ -39,7 +39,7 @@
 namespace aoe {
 namespace {
 
-// The layouts of a value, by option. Values whose channels have no block have two.
+// The layouts of a value, by option: two if no block size divides the channels, else three.
 std::vector<Layout> layouts_of(const Shape& shape) {
   std::vector<Layout> layouts{channels_first(shape.size()), channels_last(shape.size())};
   // A block is one AVX-512 vector of floats, or two AVX2 ones; 8 where 16 does not divide the
@@ -143,7 +143,7 @@ class LayoutChoice {
 
   // The variables are the values of convolutions and windows, and from there those of all tasks
   // that share a value with them, until nothing is added. Elsewhere the second dimension need not
-  // be channels. Other contractions stop the spreading: they want the layout that they have.
+  // be channels. Other contractions stop the spreading: no other layout makes them faster.
   void spread() {
     std::set<int> found;
     const auto touches = [&](const std::vector<int>& values) {
@@ -285,12 +285,12 @@ class LayoutChoice {
   Plan& plan_;
   const Graph& graph_;
   const TaskCost& cost_;
-  std::vector<bool> pinned_;
+  std::vector<bool> pinned_;                  // by value of the graph: seen_by_others
   std::vector<int> variables_;                // values of the graph, in order
   std::vector<std::vector<Layout>> layouts_;  // of each, by option
   // Costs by a task's key (add_term), then by the options of its variables.
   std::map<std::string, std::map<std::vector<int>, double>> known_;
-  std::map<std::pair<DType, Shape>, double> copies_;  // to another layout
+  std::map<std::pair<DType, Shape>, double> copies_;  // seconds to copy to channels last, by type
 };
 
 }  // namespace

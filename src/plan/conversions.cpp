@@ -63,7 +63,7 @@ class Offer {
 
   Plan& plan_;
   Graph& graph_;
-  std::map<int, int> taken_;  // by what is seen: what is made of it
+  std::map<int, int> taken_;  // by value that others see: its copy
   std::vector<Conversion> conversions_;
 };
 
@@ -81,7 +81,7 @@ void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions) {
       std::replace(step.task.outputs.begin(), step.task.outputs.end(), copy, seen);
     }
   }
-  // What copied is now from a value to itself.
+  // The copying steps of dropped conversions now copy a value to itself.
   std::erase_if(plan.steps, [](const PlanStep& step) {
     return step.kind == PlanStep::Kind::workload && !step.task.inputs.empty() &&
            step.task.inputs == step.task.outputs;

@@ -20,7 +20,7 @@ std::optional<int64_t> start_of_run(const std::optional<Affine>& offset, const S
   return offset->constant;
 }
 
-// A loop over a stage's points, whose loads name the workload's values.
+// The loop that stores one result of a stage; its buffers are numbered as the workload's values.
 Loop loop_of(const Stage& stage, size_t result, int value) {
   const Expr offset = offset_of(axes_from(0, stage.axes.size()), stage.axes);
   return plain_loop(stage.axes, {stage.results[result]}, {{value, offset}});
@@ -29,7 +29,7 @@ Loop loop_of(const Stage& stage, size_t result, int value) {
 }  // namespace
 
 std::optional<std::vector<CopiedRun>> copied_runs(const Workload& workload, size_t output) {
-  // What is no copy at first sight is not looked at further: most workloads are none.
+  // Most workloads are no copies: reject those early whose expressions compute something.
   for (const Stage& stage : workload.stages) {
     if (stage.reducer) return std::nullopt;
     for (const Expr& result : stage.results) {

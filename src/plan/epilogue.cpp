@@ -8,7 +8,8 @@
 namespace aoe {
 namespace {
 
-// Longer results are more code at the end of every tile than a pass over memory is.
+// Maximum number of expression nodes. More code than that at the end of every tile takes longer
+// than a separate pass over memory.
 constexpr int64_t kLargestEpilogue = 96;
 
 int64_t nodes_of(const Expr& expr) {
@@ -17,8 +18,8 @@ int64_t nodes_of(const Expr& expr) {
   return count;
 }
 
-// Every axis of a shape as a position in axes that cut the same elements as fine or finer. Nothing
-// if they do not.
+// Returns the position along each axis of `coarse` as an expression over the axes of `fine`, whose
+// shape must be that of `coarse` with axes split further (or equal), else nullopt.
 std::optional<std::vector<Expr>> positions_in(const Shape& coarse, const Shape& fine) {
   std::vector<Expr> positions;
   size_t next = 0;
@@ -70,7 +71,7 @@ class Epilogue {
     if (type.shape != last.axes) return std::nullopt;
     const Shape axes = workload.stages[reduction_].axes;
     if (axes != last.axes) {
-      // Stored as the sums are, wanted in another shape.
+      // The result is stored in the shape of the sums; the output is a view of it.
       workload.values[static_cast<size_t>(output)].type.shape = axes;
       for (int& wanted : workload.outputs) {
         if (wanted == output) wanted = static_cast<int>(workload.values.size());
@@ -86,7 +87,8 @@ class Epilogue {
     return task_.workload.storage(static_cast<int>(value)) == sums_;
   }
 
-  // With what the stages in between compute written into it.
+  // Returns the expression with loads of the stages after the reduction replaced by what these
+  // compute. Clears `possible_` if it loads what an epilogue cannot.
   Expr written_out(const Expr& expr) {
     return rewrite(expr, [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load) return {};
@@ -94,13 +96,13 @@ class Epilogue {
       const auto value = static_cast<int>(e->id);
       const auto body = bodies_.find(value);
       if (body != bodies_.end()) return with_axes(body->second, index_of(e));
-      // A value in between, in another shape.
+      // A view of such a stage's value in another shape.
       if (bodies_.contains(task_.workload.storage(value))) possible_ = false;
       return {};
     });
   }
 
-  // Each result of the last stage is made of the sum at the same place.
+  // Whether each result of the last stage reads sums, and only the one at its own position.
   bool meets_sums_in_order(const Expr& result, const Shape& axes) const {
     bool any = false;
     bool in_order = true;
@@ -119,9 +121,9 @@ class Epilogue {
   }
 
   Task task_;
-  size_t reduction_;
-  int sums_ = -1;
-  std::map<int, Expr> bodies_;
+  size_t reduction_;            // index of the stage that gets the epilogue
+  int sums_ = -1;               // the value that this stage stores
+  std::map<int, Expr> bodies_;  // by value of a later stage: what it computes, over its axes
   bool possible_ = true;
 };
 

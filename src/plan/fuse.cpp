@@ -6,7 +6,8 @@
 namespace aoe {
 namespace {
 
-// Longer chains gain nothing, and what they cost to compile grows faster than they do.
+// Maximum number of stages of a fused task. Longer chains gain nothing, and their compile time
+// grows faster than their length.
 constexpr size_t kMostFused = 32;
 
 std::vector<int> distinct(std::vector<int> ids) {
@@ -27,6 +28,7 @@ class Fuser {
     for (PlanStep& step : plan_.steps) {
       if (step.kind != PlanStep::Kind::workload) continue;
       if (is_elementwise(step.task)) {
+        // Elementwise producers first, so that they become part of the epilogue.
         for (const bool elementwise : {true, false}) join_makers(step, elementwise);
       }
       const std::vector<int>& outputs = step.task.outputs;
@@ -43,7 +45,8 @@ class Fuser {
   }
   PlanStep*& maker(int id) { return maker_[static_cast<size_t>(id)]; }
 
-  // Joins what makes an input of the step, if nobody else uses it.
+  // Merges the producers of the step's inputs into it, where it is the only reader: elementwise
+  // producers, or reductions, of which the step becomes the epilogue.
   void join_makers(PlanStep& step, bool elementwise) {
     Task& task = step.task;
     for (const int id : std::vector<int>(task.inputs)) {
@@ -55,7 +58,7 @@ class Fuser {
       std::optional<Task> whole =
           elementwise ? std::optional(composed(first, task)) : with_epilogue(first, task);
       if (!whole) continue;
-      // What both used one task uses now.
+      // A value that both tasks read has one reader less.
       for (const int shared : distinct(first.inputs)) {
         if (std::count(task.inputs.begin(), task.inputs.end(), shared) > 0) {
           --uses_[static_cast<size_t>(shared)];
@@ -65,13 +68,13 @@ class Fuser {
       step.nodes.insert(step.nodes.end(), before->nodes.begin(), before->nodes.end());
       std::sort(step.nodes.begin(), step.nodes.end());
       *before = {};
-      maker(id) = nullptr;  // a task may list an input twice
+      maker(id) = nullptr;  // the loop may meet the same input again
     }
   }
 
   Plan& plan_;
-  std::vector<int> uses_;         // by value: how many steps
-  std::vector<PlanStep*> maker_;  // by value: a step that makes nothing else
+  std::vector<int> uses_;         // by value: number of steps and graph outputs that read it
+  std::vector<PlanStep*> maker_;  // by value: the step whose only output it is, or null
 };
 
 }  // namespace

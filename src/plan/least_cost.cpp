@@ -73,7 +73,7 @@ class Elimination {
   struct Eliminated {
     int variable = 0;
     std::vector<int> neighbours;
-    std::vector<int> best;  // for every choice of theirs
+    std::vector<int> best;  // option of the variable, by choice of the neighbours
   };
 
   int root(int v) const {
@@ -99,7 +99,8 @@ class Elimination {
     return count;
   }
 
-  // The options of a choice counted as one number.
+  // A choice is one option for each of some variables. `choice` returns the options of the choice
+  // with a given number, `number` is its inverse.
   std::vector<int> choice(const std::vector<int>& variables, size_t number) const {
     std::vector<int> result(variables.size());
     for (size_t i = variables.size(); i-- > 0;) {
@@ -133,7 +134,8 @@ class Elimination {
     return table;
   }
 
-  // Nothing if all variables are eliminated, else a set of variables that is too large for a table.
+  // Returns nullopt if all variables are eliminated, else a set of variables that is too large for
+  // a table.
   std::optional<std::vector<int>> eliminate() {
     eliminated_.clear();
     std::vector<Table> tables;
@@ -210,9 +212,8 @@ class Elimination {
   }
 
   const std::vector<CostTerm>& terms_;
-  std::vector<int>
-      same_;  // the variable whose option this one has; its choice, or on the way to it
-  std::vector<int> options_;
+  std::vector<int> same_;     // union-find parents: tied variables have the same root
+  std::vector<int> options_;  // by root: number of options
   std::vector<Eliminated> eliminated_;
 };
 

@@ -60,7 +60,7 @@ Plan lower_nodes(const Graph& graph) {
 }
 
 void note_last_uses(Plan& plan, const Graph& graph) {
-  // Going backwards, a value met for the first time is used there for the last time.
+  // In reverse order, the first step that reads a value is its last use.
   std::vector<bool> needed(graph.values.size());
   for (const int id : graph.outputs) needed[static_cast<size_t>(id)] = true;
   for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {

@@ -11,21 +11,21 @@
 
 namespace aoe {
 
-// What one step of a run does: nodes that run as one workload, a node's host kernel, or a node
-// that only a run can lower. The results of one that only moves what lies in one piece can be in
-// place already.
+// A step of a run: nodes that run as one workload, the host kernel of a node, or a late node. A
+// workload that only copies contiguous runs (plan/copied_runs.h) may become `in_place`: its outputs
+// share memory with its inputs, and only `copies` remain to be done.
 struct PlanStep {
   enum class Kind : uint8_t { workload, in_place, host, late };
 
   Kind kind = Kind::workload;
-  std::vector<int> nodes;       // of the graph, in its order; the last one's outputs are made
-  Task task;                    // of a workload, also of one whose results are in place
-  HostKernel host;              // of a host kernel
-  std::vector<int> last_uses;   // values that nobody needs after this step
+  std::vector<int> nodes;       // indexes into the graph, ascending; the last one has the outputs
+  Task task;                    // if `workload` or `in_place`
+  HostKernel host;              // if `host`
+  std::vector<int> last_uses;   // values that no later step reads and that are no outputs
   bool changes_layout = false;  // its output layout differs from its input layout
 
-  // What is not in place after all, values of the graph and bytes of them. A separate Value
-  // is not copied but shared.
+  // Bytes of graph values that an `in_place` step still has to copy. If `to` is a separate Value,
+  // it shares the memory of `from` instead.
   struct Copy {
     int from = -1;
     int64_t from_offset = 0;
@@ -41,97 +41,99 @@ struct PlanStep {
 // Where the elements of a value are while a plan runs.
 struct BufferAssignment {
   enum class In : uint8_t {
-    nothing,   // nobody makes it: it is inside a step
+    nothing,   // no memory: internal to a fused step, or never read
     constant,  // with the graph
     input,     // the caller's memory
     output,    // the caller's memory
     arena,
-    apart,  // a separate Value, as host kernels take and give them
+    apart,  // a separate Value, as host kernels read and return them
   };
 
   In in = In::nothing;
-  int index = -1;      // which input or output, or which buffer of the arena
-  int64_t offset = 0;  // in bytes, from its beginning
+  int index = -1;      // of the input, the output, or the arena buffer in Plan::buffers
+  int64_t offset = 0;  // in bytes from its start
 
   bool operator==(const BufferAssignment&) const = default;
 };
 
-// How a graph runs: its steps, in order, and where its values are meanwhile. It belongs to the
-// graph it was made for.
+// How a graph runs: its steps in order, the layouts of its values and their buffer assignments.
+// Valid only with the graph it was made for, to which its indexes refer.
 struct Plan {
   std::vector<PlanStep> steps;
-  std::map<int, Layout> layouts;  // of values that do not lie as their dimensions are counted
+  std::map<int, Layout> layouts;  // of values not in the order of the graph's dimensions
   std::vector<BufferAssignment> assignments;  // of each value of the graph
-  std::vector<Lifetime> buffers;              // of the arena, by steps
-  std::vector<int> copied_outputs;  // which outputs lie elsewhere, and are copied at the end
+  std::vector<Lifetime> buffers;              // of the arena; lifetimes are counted in steps
+  std::vector<int> copied_outputs;            // outputs computed elsewhere and copied at the end
 };
 
-// What layouts are chosen by, for the graph that graph_text names; empty: the estimate.
+// Returns the cost by which layouts are chosen, for the graph that graph_text names. An empty
+// TaskCost selects the estimate.
 using CostOfGraph = std::function<TaskCost(const std::string& graph)>;
 
-// The passes, one after the other. On a device workloads run as kernels, which are fused and work
-// on plain memory; without one, each on separate values. Adds values to the graph where what
-// callers see is converted for the steps inside.
+// Runs all passes. With a device, workloads run as kernels: they are fused and work on plain
+// memory. Without one, every node is a step on separate Values. Adds values to the graph: converted
+// copies of values that callers see.
 Plan plan_of(Graph& graph, const std::optional<Device>& device, const CostOfGraph& cost = {});
 
-// What a graph computes, whatever its values are called and however they are to lie: "graph " and
-// a hash of the texts of its tasks. No workload's text begins so.
+// Returns the name of a graph by what it computes: "graph " and a hash of the texts of its tasks,
+// before layouts are chosen. It does not depend on names of values. No workload's text begins so.
 std::string graph_text(const Plan& plan);
 bool names_graph(std::string_view text);
 
-// A task whose cost the choice of layouts depends on: its workload in every way in which its values
-// may lie, each once.
+// A task whose cost the choice of layouts depends on: its workload in every combination of layouts
+// that was considered, each once.
 struct AskedTask {
   std::vector<Workload> ways;
-  double estimated_s = 0;  // of the first
+  double estimated_s = 0;  // of ways[0]
 };
-// Those of a graph, the most expensive by the estimate first.
+// Returns these tasks of a graph, sorted by estimated time, longest first.
 std::vector<AskedTask> asked_tasks(Graph graph, const Device& device);
 
-// A step for every node.
+// Makes one step for every node.
 Plan lower_nodes(const Graph& graph);
-// Elementwise steps join those around them, so that what only they use is never written to memory.
+// Merges elementwise steps with their producers, so that the values in between never reach memory.
 void fuse(Plan& plan, const Graph& graph);
-// Decides how the values between steps lie in memory, and rewrites their tasks, so that all tasks
-// together take the least time. What callers, host kernels and late nodes see stays as it is.
+// Chooses the layouts of the values between steps that minimize the total cost of all tasks, and
+// rewrites the tasks. Values that callers, host kernels and late nodes see keep their layout.
 void choose_layouts(Plan& plan, const Graph& graph, const TaskCost& cost);
 
-// A value that a caller, a host kernel or a late node sees, and one that lies inside as suits the
-// steps there: a step copies one to the other.
+// A value that a caller, a host kernel or a late node sees, and its copy for the steps inside,
+// whose layout can be chosen. A step copies one to the other.
 struct Conversion {
   int seen;
   int copy;
 };
-// Convolutions take and make separate values instead of those that others see, so that there is
+// Lets convolutions read and write copies of the values that others see, so that choose_layouts has
 // a choice.
 std::vector<Conversion> offer_conversions(Plan& plan, Graph& graph);
-// Those of which the choice has made no use.
+// Removes the conversions whose copy has kept the layout of the original.
 void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions);
 
-// Whether a value has more than one possible layout: a plane of one point lies the same way
-// wherever its channels are, and so does nothing at all.
+// Whether a value has more than one possible layout: not below rank 3, not if it is empty, and not
+// if its planes are single points, which makes all layouts equal.
 bool has_alternative_layout(const ValueType& type);
 // Whether the task has a convolution that sums over channels and has more than one filter (not a
 // depthwise one): only there can another layout pay for its copies.
 bool convolves_channels(const Task& task);
-// By value: whether it stays as it is, because a caller, a host kernel or a late node takes or
-// gives it, or because it is constant.
+// By value: whether it keeps its layout, because a caller, a host kernel or a late node reads or
+// writes it, or because it is constant.
 std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph);
 
+// Sets PlanStep::last_uses.
 void note_last_uses(Plan& plan, const Graph& graph);
-// Finds a place for every value: in the caller's memory, as a part of another value that is there
-// anyway, or in the arena.
+// Assigns a buffer to every value: the caller's memory, a part of another value, the arena, or a
+// separate Value. Steps that have nothing left to compute then become `in_place`.
 void assign_buffers(Plan& plan, const Graph& graph);
 
 inline bool runs_task(const PlanStep& step) {
   return step.kind == PlanStep::Kind::workload || step.kind == PlanStep::Kind::in_place;
 }
-// The graph's values that a step reads, -1 where an optional input is left out.
+// The graph values that a step reads; -1 for an optional input that is left out.
 std::vector<int> values_read(const PlanStep& step, const Graph& graph);
-// And those that it makes, -1 where nobody wants one.
+// The graph values that a step writes; -1 for an output that is not used.
 const std::vector<int>& values_made(const PlanStep& step, const Graph& graph);
 
-// A few lines a step, for people and tests.
+// A few lines per step, to read and for tests.
 std::string to_string(const Plan& plan, const Graph& graph);
 
 }  // namespace aoe

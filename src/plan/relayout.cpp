@@ -9,22 +9,31 @@
 #include "plan/layout.h"
 #include "plan/split.h"
 
-// Tasks with their values in other layouts. An expression says which element it loads, not where
-// the element lies, so a layout is another order of an index's positions, or of a stage's axes.
-// With blocks, one of them is two before.
+// Rewrites a task for another layout of one of its values. An expression says which element it
+// loads, not where the element lies, so another layout is another order of the positions of an
+// index (inputs) or of the axes of a stage (outputs). In reading order:
+//   groups_of, index_in         dimensions of a view in terms of the value that it is a view of
+//   move_loads                  rewrites the indexes of all loads of a value
+//   move_input, move_output     permute the dimensions of a value
+//   split_input, split_output   before that, split the dimension of a blocked layout (plan/split.h)
+//   with_layout                 does both for one graph value
+//
+// Invariant: the computation stays the same. A function that returns false may leave the workload
+// partly rewritten; with_layout works on a copy.
 
 namespace aoe {
 namespace {
 
-// Dimensions of two shapes of the same elements that cover each other: from `first` on in the one,
-// from `other_first` on in the other.
+// Dimensions [first, last) of one shape and [other_first, other_last) of another that cover the
+// same elements.
 struct DimGroup {
   size_t first, last;
   size_t other_first, other_last;
 };
 
-// As fine as they can be. Equal dimensions at the beginning and at the end are each other's;
-// between them, dimensions of one position may be alone.
+// Divides two shapes of the same elements into the smallest groups with equal element counts. Equal
+// dimensions at the beginning and at the end are matched first; between them, a dimension of extent
+// 1 may be a group alone.
 std::vector<DimGroup> groups_of(const Shape& shape, const Shape& other) {
   std::vector<DimGroup> groups;
   size_t i = 0;
@@ -53,7 +62,8 @@ std::vector<DimGroup> groups_of(const Shape& shape, const Shape& other) {
   return groups;
 }
 
-// An index into `whole` of what an index of a view of it loads. Nothing if it takes a division.
+// Returns the index into `whole` of the element that `load` reads through a view of it, or nullopt
+// if that takes a division.
 std::optional<std::vector<Expr>> index_in(const Shape& whole, const Shape& view, const Expr& load,
                                           const Shape& extents) {
   std::vector<Expr> result(whole.size(), Expr::integer(DType::i64, 0));
@@ -70,7 +80,7 @@ std::optional<std::vector<Expr>> index_in(const Shape& whole, const Shape& view,
       position = position * view[d] + load->operands[d];
       const auto range = interval_of(load->operands[d], extents);
       const bool inside = range && range->within({0, view[d] - 1});
-      // Positions outside one dimension would lie inside another.
+      // A position outside its dimension would, after merging dimensions, be a valid one.
       if (!inside && (!target || group.other_last - group.other_first > 1)) return std::nullopt;
     }
     if (target) result[*target] = position;
@@ -87,8 +97,8 @@ std::vector<T> in_order(const std::vector<T>& of, const Order& order) {
   return result;
 }
 
-// Replaces every load of a value, or of views of it, by what `moved` makes of its index. False if
-// something cannot be.
+// Replaces every load of a value or of a view of it by a load of the value at the index that
+// `moved` returns. Returns false if a load through a view would need a division.
 template <typename Fn>
 bool move_loads(Workload& workload, int value, const Fn& moved) {
   bool possible = true;
@@ -118,7 +128,7 @@ bool is_output(const Workload& workload, int value) {
                      [&](int output) { return workload.storage(output) == value; });
 }
 
-// An input, which nothing else is made of.
+// Permutes the dimensions of an input of which no output is a view.
 bool move_input(Workload& workload, int value, const Order& order) {
   const bool moved = move_loads(
       workload, value, [&](const std::vector<Expr>& index) { return in_order(index, order); });
@@ -127,7 +137,8 @@ bool move_input(Workload& workload, int value, const Order& order) {
   return moved;
 }
 
-// The stage that makes nothing but an output, of which no other output is a part.
+// The stage that stores output `which` and nothing else; nullopt if there is none or if another
+// output shares the storage.
 std::optional<size_t> maker_of(const Workload& workload, size_t which) {
   const int value = workload.storage(workload.outputs[which]);
   const auto users = std::count_if(workload.outputs.begin(), workload.outputs.end(),
@@ -139,8 +150,8 @@ std::optional<size_t> maker_of(const Workload& workload, size_t which) {
   return static_cast<size_t>(maker - workload.stages.begin());
 }
 
-// For each dimension of an output the axes of its stage that it is. Nothing if some axis is part of
-// two.
+// Returns for each dimension of an output the axes of its stage that it consists of, or nullopt if
+// an axis belongs to two dimensions.
 std::optional<std::vector<std::vector<size_t>>> axes_of(const Shape& shape, const Shape& axes) {
   std::vector<std::vector<size_t>> result(shape.size());
   for (const DimGroup& group : groups_of(shape, axes)) {
@@ -156,7 +167,7 @@ std::optional<std::vector<std::vector<size_t>>> axes_of(const Shape& shape, cons
   return result;
 }
 
-// What a stage makes: its axes come in another order.
+// Permutes the dimensions of an output by permuting the axes of its stage.
 bool move_output(Workload& workload, size_t which, const Order& dims) {
   const auto made_by = maker_of(workload, which);
   if (!made_by) return false;
@@ -194,14 +205,16 @@ bool move_output(Workload& workload, size_t which, const Order& dims) {
   return true;
 }
 
-// An input whose loads, through views or not, count blocks of a dimension.
+// Splits the blocked dimension of an input. Loads through views become loads of the value first, so
+// that they are split too.
 bool split_input(Workload& workload, int value, const Layout& layout) {
   const auto as_it_is = [](const std::vector<Expr>& index) { return index; };
   return move_loads(workload, value, as_it_is) &&
          split_value(workload, value, layout.blocked, layout.block);
 }
 
-// An output that is looked at with its blocks as a dimension.
+// Splits the blocked dimension of an output: the axis of its stage, and the output's shape, as a
+// view.
 bool split_output(Workload& workload, size_t which, const Layout& layout) {
   const auto maker = maker_of(workload, which);
   if (!maker) return false;
@@ -209,7 +222,7 @@ bool split_output(Workload& workload, size_t which, const Layout& layout) {
   const Shape& axes = workload.stages[*maker].axes;
   const auto parts = axes_of(shape, axes);
   if (!parts) return false;
-  // Of the axes that count along the dimension, the innermost one that does.
+  // The innermost axis of the dimension, leaving aside those of extent 1.
   std::optional<size_t> inner;
   for (const size_t a : (*parts)[layout.blocked]) {
     if (axes[a] != 1) inner = a;
@@ -224,7 +237,7 @@ bool split_output(Workload& workload, size_t which, const Layout& layout) {
   return true;
 }
 
-// Of the dimensions of a value that counts its blocks.
+// The order of the dimensions after the blocked one is split in two.
 Order order_of(const Layout& layout) {
   if (layout.block == 1) return layout.order;
   Order order;

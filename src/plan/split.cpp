@@ -8,7 +8,7 @@
 namespace aoe {
 namespace {
 
-// A position as block x number of blocks + position in the block.
+// A position = blocks * block + rest, with 0 <= rest < block.
 struct Divided {
   Expr blocks;
   Expr rest;
@@ -25,8 +25,8 @@ Expr sum_of(const Affine& form) {
   return sum + form.constant;
 }
 
-// Nothing if the axes do not fall apart into those that index blocks and those that
-// stay inside one.
+// Divides a position by the block size. Returns nullopt unless each axis either steps by whole
+// blocks or stays inside one.
 std::optional<Divided> divided(const Affine& form, const Shape& extents, int64_t block) {
   Affine blocks{floor_div(form.constant, block), std::vector<int64_t>(extents.size())};
   Affine rest{form.constant - blocks.constant * block, std::vector<int64_t>(extents.size())};
@@ -42,7 +42,8 @@ std::optional<Divided> divided(const Affine& form, const Shape& extents, int64_t
   return Divided{sum_of(blocks), position};
 }
 
-// The axis that has to be two so that a position can be divided.
+// The axis that has to be split so that `divided` succeeds; nullopt if splitting one axis is not
+// enough.
 std::optional<size_t> axis_to_split(const Affine& form, const Shape& extents, int64_t block) {
   std::optional<size_t> found;
   for (size_t i = 0; i < extents.size(); ++i) {
@@ -55,8 +56,9 @@ std::optional<size_t> axis_to_split(const Affine& form, const Shape& extents, in
   return found;
 }
 
-// Comparisons of positions that only blocks decide are comparisons of blocks: loops are cut where
-// the outcome of one changes, if it depends on one axis alone.
+// Rewrites comparisons of positions whose outcome is the same for a whole block into comparisons of
+// block numbers. Loops are split where the outcome of a comparison changes (loop/split_at_edges.h),
+// but only if it depends on a single axis.
 Expr by_blocks(const Expr& expr, const Shape& extents, int64_t block) {
   return rewrite(expr, [&](const Expr& e) -> Expr {
     if ((e->op != ExprOp::lt && e->op != ExprOp::le) || e->operands[0].dtype() != DType::i64) {
@@ -73,7 +75,7 @@ Expr by_blocks(const Expr& expr, const Shape& extents, int64_t block) {
   });
 }
 
-// The loops of a stage with one of them as two; what it makes is left to the caller.
+// Splits one loop of a stage in two. The caller has to split the values that the stage computes.
 void split_loop(Stage& stage, size_t axis, int64_t block) {
   const std::vector<Expr> to =
       moved_axes(stage.extents().size(), axis, Expr::axis(axis) * block + Expr::axis(axis + 1), 1);
@@ -115,14 +117,14 @@ bool make_divisible(Workload& workload, size_t s, int value, size_t dim, int64_t
   return true;
 }
 
-// The same elements in another shape.
+// Adds a view of a value: the same elements in another shape.
 int add_view(Workload& workload, int value, Shape shape) {
   const DType dtype = workload.values[static_cast<size_t>(value)].type.dtype;
   workload.values.push_back({.type = {dtype, std::move(shape)}, .view_of = value});
   return static_cast<int>(workload.values.size()) - 1;
 }
 
-// Lets all loads of one value load another of the same shape.
+// Replaces all loads of value `from` by loads of value `to`, which has the same shape.
 void redirect_loads(Workload& workload, int from, int to) {
   const std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {
     if (e->op != ExprOp::load || e->id != from) return {};
@@ -182,7 +184,7 @@ void split_axis(Workload& workload, size_t stage, size_t axis, int64_t block) {
       workload = std::move(whole);
       continue;
     }
-    // Whoever cannot divide sees it as it was.
+    // Some load would need a division: all loads of the value read a view in the old shape.
     redirect_loads(workload, value, add_view(workload, value, shape));
     split_value(workload, value, axis, block);
   }

@@ -7,7 +7,7 @@
 namespace aoe {
 namespace {
 
-// The expression with loads of other values: `to` says which, for each.
+// Returns the expression with every load of value v replaced by a load of value to[v].
 Expr renumbered(const Expr& expr, const std::vector<int>& to) {
   return rewrite(expr, [&](const Expr& e) -> Expr {
     if (e->op != ExprOp::load) return {};
@@ -133,7 +133,7 @@ Task composed(const Task& first, const Task& second) {
   Workload& whole = result.workload;
   const Workload& added = second.workload;
   std::vector<int> to(added.values.size(), -1);
-  // A task may take one of the graph's values several times, and so may both: it is one input.
+  // A graph value that both tasks read, or that `second` reads several times, becomes one input.
   for (size_t i = 0; i < added.inputs.size(); ++i) {
     const auto input = static_cast<size_t>(added.inputs[i]);
     const int id = second.inputs[i];

@@ -10,28 +10,30 @@ namespace aoe {
 // One or more nodes of a graph that run as one workload.
 struct Task {
   Workload workload;
-  std::vector<int> inputs;   // the graph's values that the workload takes
-  std::vector<int> outputs;  // and those that it makes
+  std::vector<int> inputs;   // graph values, one for each input of the workload
+  std::vector<int> outputs;  // graph values, one for each output of the workload
 };
 
-// The task of a node whose call has come to a workload.
+// Returns the task of a node that was lowered to a workload, without the outputs that the node
+// leaves out.
 Task task_of(Lowered lowered, const Node& node);
-// Says of the workload's inputs that are constants of the graph that they are weights.
+// Marks the workload's inputs that are constants of the graph as weights.
 void note_weights(Task& task, const Graph& graph);
 
-// Copies one value of the graph to another.
+// Returns a task that copies graph value `from` to `to`, both of this type.
 Task copying_task(const TensorType& type, int from, int to);
 
-// Whether every element of a task's results depends on single elements of its inputs only, so that
-// it can be written into another such task at no cost.
+// Whether a task has one output and no reduction, so that it can be fused with another such task at
+// no cost.
 bool is_elementwise(const Task& task);
 
-// `second` with what makes one of its inputs written into it. Nothing else may use that value.
+// Returns one task that runs `first` and then `second`, which reads the output of `first`. Nothing
+// else may read that value: it becomes internal to the task.
 Task composed(const Task& first, const Task& second);
 
-// So that the workload's text, which numbers values without gaps, has no others.
+// Removes unused values and renumbers the others: the workload's text numbers them without gaps.
 void drop_unused_values(Workload& workload);
-// What leads to no output.
+// Removes stages that contribute to no output, and the values of these stages.
 void drop_unused_stages(Workload& workload);
 
 }  // namespace aoe

@@ -6,10 +6,11 @@
 namespace aoe {
 namespace {
 
-// What only moves pieces of memory usually finds them in place (assign_buffers.cpp); some of what
-// is joined has another place already, and is copied.
+// The part of its time that a concatenation is charged. Most of its inputs are computed in place
+// (assign_buffers.cpp), but one that is already part of another buffer has to be copied.
 constexpr double kCopiedShare = 0.25;
 
+// The part of the workload's time that remains when copies of contiguous runs are in place.
 double share_done(const Workload& workload) {
   double share = 0;
   for (size_t i = 0; i < workload.outputs.size(); ++i) {

@@ -7,15 +7,15 @@
 
 namespace aoe {
 
-// How many seconds a task takes, its values lying as its workload says. Layouts are chosen by it;
-// where it comes from, an estimate or a measurement, does not matter to callers.
+// Returns the time of a task in seconds, in the layouts that its workload has. Layouts are chosen
+// by it, whether it is an estimate or a measurement.
 using TaskCost = std::function<double(const Task&)>;
 
-// By the seconds of its workload, except for what is not done at all because it only moves what is
-// in place already.
+// The cost of a task is the time of its workload, except for copies that will be in place
+// (plan/assign_buffers.cpp): they cost nothing, or a part of that time.
 TaskCost cost_by(std::function<double(const Workload&)> seconds);
 
-// By what an analytic model of the device expects of the workload's default policy.
+// The time that an analytic model of the device predicts for the workload's default policy.
 TaskCost estimated_cost(const Device& device);
 
 }  // namespace aoe
