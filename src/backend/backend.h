@@ -13,44 +13,45 @@
 
 namespace aoe {
 
-// One function that a backend's compiler made for a Program.
+// A function that a backend compiled for a nest or a tile of a Program.
 struct CompiledFunction {
   const void* entry = nullptr;  // programs with the same function share its code
-  size_t bytes = 0;
+  size_t bytes = 0;             // of machine code
   // Instructions in innermost loops that store a vector register to the stack or reload one.
   int spills = 0;
   double compile_ms = 0;  // in this process; 0 if the code came from a cache on disk
 };
 
-// A Program made ready to run on a device. Immutable: any number of threads may run it at once.
+// A Program compiled for a device. Immutable: any number of threads may run it at once.
 class CompiledProgram {
  public:
   virtual ~CompiledProgram() = default;
 
   virtual const Program& program() const = 0;
 
-  // Memory that a run needs beside its values, for all threads.
+  // Size of the work memory of a run, for all threads together. Values are not part of it.
   virtual int64_t work_bytes() const = 0;
-  // `values` has the memory of every value that the program names. Returns false if a loaded index
-  // was out of range; the outputs are then undefined.
+  // Runs the program. `values` has the address of every value that the program uses; `work` has
+  // work_bytes(). Returns false if a loaded index was out of range; the outputs are then undefined.
   virtual bool run(void* const* values, std::byte* work, bool flush_denormals) const = 0;
 
   // The compiled functions; none if the backend generates no code.
   virtual std::vector<CompiledFunction> functions() const { return {}; }
-  // The functions as text, for people; empty if the backend generates no code.
+  // The functions as readable text; empty if the backend generates no code.
   enum class Listing : uint8_t { llvm, assembly };
   virtual std::string listing(Listing /*form*/) const { return {}; }
 };
 
-// Work memory, and each thread's part of it, begins at a multiple of this, so that no two threads
-// write to one cache line.
+// Alignment of work memory and of each thread's part of it, in bytes: a cache line, so that no two
+// threads write to the same one.
 inline constexpr int64_t kWorkAlignment = 64;
 inline int64_t aligned_work(int64_t bytes) {
   return (bytes + kWorkAlignment - 1) / kWorkAlignment * kWorkAlignment;
 }
 
-// What a device does: it describes itself, allocates memory, compiles Programs, which then run, and
-// takes their time. Immutable and shared by all who make kernels for it; any thread may call it.
+// A Backend is the interface to a device: it describes the device, allocates its memory, compiles
+// Programs that then run on it, and measures their time. Immutable and shared by everything that
+// makes kernels for the device; any thread may call it.
 //
 // Implementations: `cpu_backend` (codegen/cpu_backend.h) generates machine code;
 // `interpreter_backend` (backend/interpreter.h) generates none and is the test oracle that tells
@@ -70,11 +71,11 @@ class Backend {
   // Aligned for the widest vectors, uninitialized; null if there is no memory left.
   virtual std::shared_ptr<void> allocate(int64_t bytes) const;
 
-  // `packed_weights`: contents of the program's weights, in their order.
+  // `packed_weights`: the contents of Program::weights, in their order.
   virtual std::unique_ptr<const CompiledProgram> compile(
       Program program, std::vector<Tensor> packed_weights) const = 0;
 
-  // How long `run`, which runs compiled programs, keeps the device busy.
+  // Returns the time in nanoseconds for which `run`, which runs compiled programs, uses the device.
   virtual double time_ns(FunctionRef<void()> run) const;
 
  private:

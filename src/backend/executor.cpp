@@ -39,8 +39,8 @@
 namespace aoe {
 namespace {
 
-// Arithmetic on denormals takes microcode assists, some hundred cycles each. Inside kernels they
-// are zero. The caller's mode is restored, since it belongs to the application.
+// Treats denormals as zero while it exists: arithmetic on them takes microcode assists of some
+// hundred cycles each. The caller's mode is restored, since it belongs to the application.
 class FlushDenormals {
  public:
 #if defined(__x86_64__)
@@ -81,7 +81,7 @@ void finish_streaming_stores() {
     case ExprOp::sub: to = a - b; break;
     case ExprOp::mul: to = a * b; break;
     case ExprOp::div: to = a / b; break;
-    case ExprOp::mod: to = a % b; break;  // never of negative numbers
+    case ExprOp::mod: to = a % b; break;  // operands are never negative
     case ExprOp::min: to = std::min(a, b); break;
     case ExprOp::max: to = std::max(a, b); break;
     case ExprOp::lt: to = a < b ? 1 : 0; break;
@@ -89,11 +89,11 @@ void finish_streaming_stores() {
   }
 }
 
-// Views into a thread's memory, while it runs iterations of a parallel loop.
+// Pointers into the memory of a thread (see above) while it runs iterations of a parallel loop.
 struct Executor::Frame {
   int64_t* slots;
-  std::byte** bases;  // of buffers
-  void** list;
+  std::byte** bases;  // addresses of buffers
+  void** list;        // buffer list of one nest
   std::byte* rows;
   std::atomic<int>* failed;
 
@@ -131,8 +131,8 @@ Executor::Executor(Program program, ProgramFunctions functions, int vector_bytes
 
 int64_t Executor::work_bytes() const { return checked_mul(thread_bytes_, program_.threads); }
 
-// Places the thread buffers that a parallel loop uses, from `at` on. All are alive together.
-// Returns where they end.
+// Places the thread buffers of a parallel loop one after the other from offset `at` on, since all
+// are in use at the same time. Returns the offset of their end.
 int64_t Executor::place_buffers(const For& loop, int64_t at) {
   std::vector<bool> used(program_.buffers.size());
   for_each_access(loop, [&](const Access& access) {
@@ -268,7 +268,7 @@ bool Executor::is_aligned(const Nest& nest, const Frame& frame) const {
   return true;
 }
 
-// Everything that is the same for all tiles goes into `to` once. A tile function runs several tiles
+// Fields of `to` that are the same for all tiles are set once. A tile function runs several tiles
 // in a call: either tiles of rows below each other, which use the same panel of B while it is in a
 // cache near the core (columns_first), or tiles of columns side by side, with the same rows of A.
 //
@@ -290,8 +290,8 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
   const auto at = [&](const Access& access, int64_t size) {
     return frame.bases[access.buffer] + frame[access.offset] * size;
   };
-  // Not cleared, which would take as long as some rows of a tile: a tile's code reads what its
-  // variant needs, and all of that is set.
+  // Not initialized, which would take as long as some rows of a tile: the code of a tile reads only
+  // the fields that its variant needs, and these are set.
   TileCall to;
   to.depth = frame[call.depth];
   to.left_row = call.left_row;
@@ -307,7 +307,7 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
     to.piece = call.piece;
     to.pieces = call.pieces.data() + first_depth / call.piece;
   }
-  // These move on from one product of a batch to the next.
+  // Base addresses; the first three and `ahead` advance from one product of a batch to the next.
   const std::byte* left = at(call.left, left_bytes);
   const std::byte* right = at(call.right, right_bytes);
   std::byte* out = at(call.out, out_bytes);
@@ -321,17 +321,19 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
     to.operand_row[i] = call.operands[i].row;
   }
   const std::byte* ahead = call.prefetch.buffer >= 0 ? at(call.prefetch, right_bytes) : nullptr;
-  const bool shared = call.prefetch_depth == 0;  // a panel, by all tiles of rows
+  // Whether all tiles of rows together prefetch one panel, each a part of it.
+  const bool shared = call.prefetch_depth == 0;
   to.prefetch_step =
       shared ? width * right_bytes / (last_tile - first_tile) : call.prefetch_depth * right_bytes;
   assert(call.batch.count == 1 || (count == 0 && sums == nullptr && !call.tile.streaming));
-  // As for nests, but decided here: both variants of a tile are among the call's.
+  // Streaming stores need aligned results, as in nests; `variants` has tiles with and without them.
   const bool streaming =
       call.tile.streaming &&
       reinterpret_cast<uintptr_t>(out) % static_cast<uintptr_t>(vector_bytes_) == 0;
 
-  // `tile` counts tiles of rows, `column` tiles of columns. A prepacked left side has mr numbers
-  // for each step of the depth; one in place has lines of rows, which begin where `lines` says.
+  // Sets the pointers of a tile; `tile` counts tiles of rows, `column` tiles of columns. A
+  // prepacked left side has mr elements for each step of the depth; one that is read in place has
+  // lines of rows, which begin at the offsets in `lines`.
   const auto place = [&](TilePointers& place, int64_t tile, int64_t column) {
     const int64_t row = tiles.first(tile);
     const int64_t from = call.tile.packed_left
@@ -353,7 +355,8 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
     place.prefetch = ahead + column * call.prefetch_panel * right_bytes +
                      (shared ? (tile - first_tile) * to.prefetch_step * to.depth : 0);
   };
-  // The second tile's place tells the function how far apart the tiles of a call are.
+  // Sets the pointers of the tile below `to.first`: their distance is that of all tiles of the
+  // call.
   const auto place_below = [&](int64_t tile) {
     const int64_t height = tiles.height(tile);
     const int64_t apart =
@@ -426,8 +429,9 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
   }
 }
 
-// The end of the tiles that one call can run: of one height, and evenly spaced in memory. Tiles of
-// one line are, up to where the height changes. Where each line is one tile, lines may be.
+// Returns the end of the tiles, from `tile` on, that one call can run: they have the same height
+// and are evenly spaced in memory. Tiles of one line are, up to where the height changes. If each
+// line is one tile, consecutive lines at equal distances are.
 int64_t Executor::end_of_uniform_tiles(const ProductCall& call, const RowTiles& tiles,
                                        int64_t tile) {
   if (tiles.per_line > 1 || tiles.count == 1 || call.tile.packed_left)

@@ -8,21 +8,21 @@
 
 namespace aoe {
 
-// What runs a nest: for the outer points from range[0] to range[1], and positions of its ranged
-// axis from range[2] to range[3]. `rows` is private memory of the thread. Gives 0, or 1 if a loaded
-// index was out of range.
+// Runs a nest for the outer points range[0] to range[1] - 1 and the positions range[2] to range[3]
+// - 1 of its ranged axis. `rows` is private memory of the thread. Returns 0, or 1 if a loaded index
+// was out of range.
 using NestFunction = std::function<int(void* const* buffers, const int64_t* range, void* rows)>;
-// What runs tiles.
+// Runs the tiles of a call.
 using TileFunction = std::function<void(const TileCall*)>;
 
-// What a Program's calls come to: machine code, or an interpreter's functions.
+// The functions that a Program calls, machine code or interpreted, and the data that they need.
 struct ProgramFunctions {
   std::vector<NestFunction> nests;
   std::vector<TileFunction> tiles;
   std::vector<Tensor> weights;  // packed
 };
 
-// Runs a Program's loops on the host's threads, and its calls by the functions it is given.
+// An Executor runs the loops of a Program on the host's threads and calls the given functions.
 class Executor : public CompiledProgram {
  public:
   Executor(Program program, ProgramFunctions functions, int vector_bytes);
@@ -43,7 +43,7 @@ class Executor : public CompiledProgram {
   static void do_operation(const Operation& operation, int64_t* slots);
   int64_t place_buffers(const For& loop, int64_t at);
 
-  // The variable, and all that it decides.
+  // Sets a loop variable and recomputes the slots that depend on it.
   void set(int variable, int64_t position, Frame& frame) const;
   void run_body(const std::vector<Stmt>& body, Frame& frame) const;
   void run(const For& loop, Frame& frame) const;
@@ -56,13 +56,14 @@ class Executor : public CompiledProgram {
   ProgramFunctions functions_;
   int vector_bytes_;
 
-  std::vector<int64_t> initial_;                    // slots: variables, then what is made of them
-  std::vector<std::vector<Operation>> operations_;  // for each variable: what it decides
-  std::vector<int> decided_by_;                     // of slots: the variable that decides, or -1
-  std::map<std::tuple<ExprOp, int64_t, int, int>, int> known_;  // slots of operations
-  std::vector<int64_t> offsets_;                                // of thread buffers
-  int64_t rows_at_ = 0;       // where a nest's rows begin in a thread's memory
-  int64_t thread_bytes_ = 0;  // of each thread, a multiple of kWorkAlignment
+  // Initial contents of the slots: variables first, then constants and results of operations.
+  std::vector<int64_t> initial_;
+  std::vector<std::vector<Operation>> operations_;  // by variable: run whenever it is set
+  std::vector<int> decided_by_;  // by slot: the innermost variable it depends on, or -1
+  std::map<std::tuple<ExprOp, int64_t, int, int>, int> known_;  // slots of equal expressions
+  std::vector<int64_t> offsets_;  // by buffer: of thread buffers, in a thread's memory
+  int64_t rows_at_ = 0;           // offset of a nest's rows in a thread's memory
+  int64_t thread_bytes_ = 0;      // of each thread, a multiple of kWorkAlignment
 };
 
 }  // namespace aoe

@@ -8,15 +8,22 @@
 #include "expr/evaluate.h"
 #include "expr/rewrite.h"
 
-// A nest's loop becomes a workload of one stage over the nest's buffers: its results, and for each
-// of them where it is stored. The outer point comes in as an input, so that one evaluator serves
-// all calls of a loop with as many points.
+// The backend without code generation. In reading order:
+//   LoopWorkload         a loop of a nest as a workload over the nest's buffers
+//   InterpretedNest      evaluates these workloads and scatters their results to the buffers
+//   run_tiles            computes the tiles of a call, their epilogue as a workload
+//   InterpreterBackend   gives both to the Executor, which runs loops and calls
+//
+// The outputs of a loop's workload are, for each store, the values and the offsets to store them
+// at. The first outer point is an input, so that one evaluator serves all calls of a loop with the
+// same number of points.
 
 namespace aoe {
 namespace {
 
-// The inputs of such a workload: buffers, each seen in its shape and as one line, the first outer
-// point, and the bounds of the ranged axis.
+// Makes the workload of a loop for `points` outer points. Its inputs are the buffers, the first
+// outer point, and the bounds of the ranged axis. Buffer i is value 2i in its shape and value 2i +
+// 1, a view, in one dimension, for loads with linear offsets.
 class LoopWorkload {
  public:
   LoopWorkload(const Nest& nest, const Loop& loop, int64_t points) : nest_(nest), loop_(loop) {
@@ -38,13 +45,13 @@ class LoopWorkload {
     for (size_t i = outer; i < loop.extents.size(); ++i) {
       axes_[i] = Expr::axis(static_cast<int64_t>(extents_.size()));
       extents_.push_back(loop.extents[i]);
-      // Positions beyond the range do again what its last one does.
+      // The extent is fixed, the range is not: positions beyond it repeat the last one.
       if (nest.ranged_axis == static_cast<int>(i)) axes_[i] = min(from + axes_[i], to - 1);
     }
     out_rank_ = 1 + loop.out_rank - outer;
   }
 
-  // What is stored, where: two outputs each.
+  // Two outputs for each store: values and offsets.
   Workload finish() {
     const auto out = static_cast<int64_t>(out_rank_);
     Stage stage;
@@ -79,7 +86,7 @@ class LoopWorkload {
   Expr moved(const Expr& expr) const { return on_values(with_axes(expr, axes_)); }
   Expr on_values(const Expr& expr) const {
     return rewrite(expr, [&](const Expr& e) -> Expr {
-      // The point and the range are values behind those of the buffers.
+      // Leaves loads of the outer point and of the range alone: their values follow the buffers'.
       if (e->op != ExprOp::load || e->id >= static_cast<int64_t>(nest_.buffers.size())) return {};
       if (e->linear) return Expr::load(2 * e->id + 1, e.dtype(), {on_values(e->operands[0])});
       std::vector<Expr> index;
@@ -118,7 +125,7 @@ class InterpretedNest {
                            : buffers[i]);
       has_rows = has_rows || row;
     }
-    // What stays in rows is there for one point.
+    // Rows hold the values of one outer point: with rows, run point by point.
     const int64_t step = has_rows ? 1 : range[1] - range[0];
     for (const Loop& loop : nest_.loops) {
       if (loop.once) run(loop, memory, range, range[0], 1);
@@ -147,7 +154,7 @@ class InterpretedNest {
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < memory.size(); ++i) {
       const NestBuffer& buffer = nest_.buffers[i];
-      // Not `over`, which would read all of a buffer of bools, of which only a strip may be there.
+      // Not `over`, which copies bools: only a strip of the buffer's shape may be allocated.
       inputs.push_back(Tensor::onto({buffer.dtype, buffer.shape}, memory[i], nullptr));
     }
     const int64_t numbers[] = {point, range[2], range[3]};
@@ -174,8 +181,8 @@ class InterpretedNest {
   std::map<std::pair<const Loop*, int64_t>, std::unique_ptr<Evaluator>> evaluators_;
 };
 
-// All of a call's results at once: what is made of the sums is a workload over lists of sums and of
-// operands.
+// Computes all tiles of a call: first the sums of all elements, then the epilogue as one workload
+// over the lists of sums and operands.
 template <typename T>
 void run_tiles(const Tile& tile, const TileCall& call) {
   using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
@@ -186,7 +193,7 @@ void run_tiles(const Tile& tile, const TileCall& call) {
   std::vector<Tensor> inputs{sums};
   for (const Tile::Operand& operand : tile.operands)
     inputs.emplace_back(operand.dtype, Shape{count});
-  // Where a tile's pointer is: each is as far from the one before as the second from the first.
+  // A pointer of tile `which`: tiles are evenly spaced, as far apart as the first two.
   const auto at = [](const void* first, const void* second, int64_t which) {
     const auto* const start = static_cast<const std::byte*>(first);
     return which == 0 ? start : start + which * (static_cast<const std::byte*>(second) - start);

@@ -4,8 +4,8 @@
 
 namespace aoe {
 
-// Runs Programs without generating code: a nest on the reference evaluator, loop by loop, and a
-// tile by plain arithmetic in f64.
+// Returns a backend that runs Programs without generating code: nests on the reference evaluator,
+// loop by loop, and tiles by plain arithmetic in f64 (integers in 64 bits).
 std::shared_ptr<const Backend> interpreter_backend(Device device);
 
 }  // namespace aoe

@@ -11,10 +11,10 @@
 #include "plan/copied_runs.h"
 #include "policy/validate.h"
 
-// A kernel is made by its constructor: schedule, Program, constants and packed weights (`computed`
-// makes a kernel of its workload, on one thread, for what depends on weights alone), compilation,
-// and the memory of each value (`place_values`). `run_on` runs it: it lists the address of every
-// value at the beginning of the work memory and calls the compiled Program.
+// The constructor makes a kernel in this order: schedule, Program, constants and packed weights
+// (`computed` runs a separate kernel on one thread for values that depend on weights alone),
+// compilation, and the memory of each value (`place_values`). `run_on` runs it: it writes the
+// address of every value to the beginning of the work memory and calls the compiled Program.
 //
 // The work memory:   | addresses of values | values between steps | memory of the threads |
 //                    0                                            `values_bytes_`
@@ -22,7 +22,7 @@
 namespace aoe {
 namespace {
 
-// Whether an index is looked up somewhere, so that it may turn out to be out of range.
+// Whether the workload has lookups, whose indexes may be out of range at run time.
 bool looks_up(const Workload& workload) {
   bool found = false;
   for (const Stage& stage : workload.stages) {
@@ -61,7 +61,7 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, DecidedSchedule decided
     packed_weights.push_back(pack(packed, computed(plain_workload(scheduled_, packed), backend)));
   }
   compiled_ = backend.compile(std::move(program), std::move(packed_weights));
-  // Doubles reach far below where floats end, and are asked for where that matters.
+  // Kernels with doubles keep denormals: models use f64 where very small numbers matter.
   flush_denormals_ =
       std::none_of(scheduled_.values.begin(), scheduled_.values.end(),
                    [](const Workload::Value& v) { return v.type.dtype == DType::f64; });
@@ -91,14 +91,14 @@ Tensor Kernel::computed(Workload of_weights, const Backend& backend) const {
   std::erase_if(of_weights.inputs,
                 [&](int input) { return !of_weights.values[static_cast<size_t>(input)].weight; });
   for (const int input : of_weights.inputs) inputs.push_back(contents(input));
-  // What lies as it is wanted need not be computed.
+  // A reshape of a weight shares its memory.
   const TensorType& type = of_weights.values[static_cast<size_t>(of_weights.outputs[0])].type;
   if (const auto runs = copied_runs(of_weights, 0); runs && runs->size() == 1) {
     const Tensor& whole = inputs[(*runs)[0].input];
     if ((*runs)[0].count == whole.count()) return whole.reshaped(type.shape);
   }
   const auto only = std::make_shared<const Workload>(std::move(of_weights));
-  // On one thread: kernels are made on as many as the caller has allowed.
+  // On one thread: callers already make several kernels in parallel.
   return Kernel(only, backend, 1).run(inputs)[0];
 }
 
@@ -115,7 +115,7 @@ void Kernel::place_values() {
     memory(scheduled_.inputs[i]) = {In::input, static_cast<int64_t>(i)};
   }
   for (size_t i = 0; i < scheduled_.outputs.size(); ++i) {
-    // One that is an input, a constant or an earlier output is copied at the end.
+    // An output that is an input, a constant or an earlier output is copied at the end.
     if (memory(scheduled_.outputs[i]).in != In::nothing) continue;
     memory(scheduled_.outputs[i]) = {In::output, static_cast<int64_t>(i)};
   }
@@ -144,7 +144,7 @@ void Kernel::place_values() {
 }
 
 void Kernel::drop_unread() {
-  // The reference, which finds an index that is out of range, reads all of them.
+  // The reference, which runs if a looked-up index is out of range, reads all of them.
   if (looks_up(*workload_)) return;
   std::vector<bool> read(scheduled_.values.size());
   const auto note = [&](int value) { read[static_cast<size_t>(scheduled_.storage(value))] = true; };
@@ -183,7 +183,7 @@ void Kernel::run_on(std::span<const void* const> inputs, std::span<void* const> 
                     std::byte* work) const {
   auto** const values = reinterpret_cast<void**>(work);
   for (size_t i = 0; i < memory_.size(); ++i) {
-    // Only outputs and what is inside are written to.
+    // The program writes only to outputs and to values in the work memory.
     values[i] = const_cast<void*>(memory_of(static_cast<int>(i), inputs, outputs, work));
   }
   if (!compiled_->run(values, work + values_bytes_, flush_denormals_)) {
@@ -210,7 +210,7 @@ void Kernel::run_reference(std::span<const void* const> inputs,
       given.push_back(Tensor::over(type, inputs[i], nullptr));
     }
   }
-  // It finds the same index, and says where.
+  // Normally throws an Error that names the index and where it is loaded.
   const std::vector<Tensor> results = Evaluator(workload_).run(given, program().threads);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (results[i].bytes() == 0) continue;
