@@ -25,7 +25,7 @@ class CpuProgram : public Executor {
     return functions;
   }
 
-  // Emitted anew: only machine code is kept.
+  // Emits all functions again: only their machine code is kept.
   std::string listing(Listing form) const override {
     const auto text = form == Listing::llvm ? llvm_text : assembly_text;
     std::string listing;

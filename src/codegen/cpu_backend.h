@@ -4,10 +4,12 @@
 
 namespace aoe {
 
-// Compiles Programs with LLVM to machine code for the processor that the process runs on.
+// Returns a backend that compiles Programs with LLVM to machine code for the processor that the
+// process runs on.
 std::shared_ptr<const Backend> cpu_backend(Device device);
 
-// The same for host_device(): for programs and public interfaces, which hand it down.
+// Returns the cpu_backend of host_device(). Only commands and public interfaces ask for it, and
+// pass it on.
 std::shared_ptr<const Backend> host_backend();
 
 }  // namespace aoe

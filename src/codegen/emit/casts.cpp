@@ -11,14 +11,14 @@ namespace {
 
 namespace Intrinsic = llvm::Intrinsic;
 
-// What is known of the numbers that a value can be; NaN is always possible.
+// Known bounds of a value; NaN is always possible.
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
 };
 
-// Sees a clamp, which precedes most casts to integers: a selection by comparison of
-// the two values that it selects from.
+// Recognizes clamps, which precede most casts to integers: a select between two values by their
+// comparison.
 Bounds bounds_of(llvm::Value* value) {
   using namespace llvm::PatternMatch;
   llvm::CmpInst::Predicate predicate;
@@ -48,7 +48,7 @@ llvm::Value* Elements::cast(DType from, DType to, Value a) {
   if (from == to) return a;
   llvm::Type* const held = type(to, lanes_of(a));
   if (to == DType::boolean) {
-    // Powers of two are never zero, but the lowest would be taken for it.
+    // f8e8m0 has no zero, but its lowest power is a denormal in f32 and would compare equal to it.
     if (from == DType::f8e8m0) return llvm::ConstantInt::getTrue(held);
     if (is_float(from)) return b.CreateFCmpUNE(a, ir_.number(a, 0));  // NaN is true
     return b.CreateICmpNE(a, ir_.integer(a, 0));
@@ -65,7 +65,7 @@ llvm::Value* Elements::cast(DType from, DType to, Value a) {
   };
   if (is_small_float(to)) {
     if (info(from).bytes <= 2) return rounded(ir_, to, to_float(held));
-    // f32 does not hold all of these: it would round twice.
+    // f32 cannot represent all integers of 4 and 8 bytes: through f32 they would be rounded twice.
     Value doubles = to_float(ir_.retyped(a, b.getDoubleTy()));
     return rounded_from_double(ir_, to, doubles);
   }
@@ -73,8 +73,8 @@ llvm::Value* Elements::cast(DType from, DType to, Value a) {
   return narrowed(to, b.CreateIntCast(a, held, is_signed));
 }
 
-// Towards zero into 64 bits, where what does not fit becomes the nearest end and NaN the lowest
-// value (a negative number wraps in an unsigned type); narrower types then keep the low bits.
+// Truncates towards zero to 64 bits, saturating, with NaN as the lowest value (negative numbers
+// wrap in u64); narrower types keep the low bits of that.
 llvm::Value* Elements::float_to_integer(DType to, Value a) {
   llvm::IRBuilder<>& b = ir_.b;
   llvm::Type* const wide = ir_.retyped(a, b.getInt64Ty());
@@ -99,13 +99,13 @@ llvm::Value* Elements::float_to_integer(DType to, Value a) {
     Value number = b.CreateSelect(ir_.is_nan(a), ir_.number(a, 0), a);
     return b.CreateTrunc(b.CreateFPToSI(number, ir_.retyped(a, b.getInt32Ty())), held);
   }
-  // The same in 32-bit arithmetic, which all vectors have: f32 loses nothing when a multiple of
-  // 2^32 is taken from it, and below 2^31 none is.
+  // The same in 32-bit arithmetic, which all instruction sets have for vectors. Subtracting a
+  // multiple of 2^32 from an f32 is exact; below 2^31 the multiple is zero.
   Value turns =
       b.CreateUnaryIntrinsic(Intrinsic::roundeven, b.CreateFMul(a, ir_.number(a, 0x1p-32)));
   Value low = b.CreateFSub(a, b.CreateFMul(turns, ir_.number(a, 0x1p32)));
   low = b.CreateSelect(b.CreateFCmpOEQ(low, ir_.number(a, 0x1p31)), ir_.number(a, -0x1p31), low);
-  // False for NaN, too.
+  // Also false for NaN.
   Value in_reach = b.CreateFCmpOGT(a, ir_.number(a, -0x1p63));
   low = b.CreateSelect(in_reach, low, ir_.number(a, 0));
   Value high = b.CreateFCmpOGE(a, ir_.number(a, 0x1p63));

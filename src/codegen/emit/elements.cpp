@@ -145,7 +145,7 @@ llvm::Value* Elements::float_binary(ExprOp op, Value a, Value c) {
 llvm::Value* Elements::float_extreme(ExprOp op, Value a, Value c) {
   llvm::IRBuilder<>& b = ir_.b;
   const bool is_min = op == ExprOp::min;
-  // A known number on the left: whatever is beyond it, or NaN, is the result.
+  // If `a` is a constant, the result is `c` if that is beyond it or NaN.
   if (known_number(a) != nullptr) {
     return b.CreateSelect(is_min ? b.CreateFCmpULT(c, a) : b.CreateFCmpUGT(c, a), c, a);
   }
@@ -155,7 +155,7 @@ llvm::Value* Elements::float_extreme(ExprOp op, Value a, Value c) {
 
 llvm::Value* Elements::float_power(Value a, Value c) {
   llvm::IRBuilder<>& b = ir_.b;
-  // The exponents that models write as Pow. What they become is within an ulp of the function.
+  // Exponents that models commonly pass to Pow. The replacements are within an ulp of pow.
   if (const auto* known = known_number(c)) {
     if (known->isExactlyValue(1.0)) return a;
     if (known->isExactlyValue(2.0)) return b.CreateFMul(a, a);

@@ -1,7 +1,7 @@
 #include "codegen/emit/elements.h"
 
-// Operations on integers and bools. Nothing traps: a divisor is made safe before it divides, a
-// shift count before it shifts.
+// Operations on integers and bools. Nothing traps and nothing is undefined: divisors and shift
+// counts are replaced by safe ones first, and results are corrected afterwards.
 
 namespace aoe {
 
@@ -12,7 +12,7 @@ llvm::Value* Elements::integer_unary(ExprOp op, bool is_signed, Value a) {
   switch (op) {
     case ExprOp::neg: return b.CreateNeg(a);
     case ExprOp::abs:
-      // The lowest value has no counterpart and stays.
+      // The lowest value, which has no positive counterpart, stays.
       return is_signed ? b.CreateBinaryIntrinsic(Intrinsic::abs, a, b.getFalse()) : a;
     case ExprOp::floor:
     case ExprOp::ceil:

@@ -34,8 +34,9 @@
 namespace aoe {
 namespace {
 
-// Inner reductions up to so many iterations are unrolled: 3 x 3 and 5 x 5 windows, whose positions
-// then are constants. The second bound is on the points of all iterations together: code size.
+// Inner reductions of at most so many iterations are unrolled: 3 x 3 and 5 x 5 windows, whose
+// positions are then constants. kUnrolledBodies limits the points of all iterations together, that
+// is, the size of the code.
 constexpr int64_t kUnrolledTaps = 32;
 constexpr int64_t kUnrolledBodies = 400;
 // Elements that one lane sums before its sum is added to the total. Blocked summation: the error of
@@ -67,7 +68,8 @@ class LoopEmitter {
     unrolled_from_ = unrolled_reductions();
     const Shape taps(loop_.extents.begin() + static_cast<int64_t>(unrolled_from_),
                      loop_.extents.end());
-    // A value that all lanes share takes a register for each tap: half of them, for weights.
+    // Values that are the same in all lanes (weights) take a register for each tap. They may have
+    // half of the registers.
     keeps_shared_ = element_count(taps) <= device_.vector_registers / 2;
     points_.enter(loop_, keeps_shared_);
     far_apart_ = loop_.reducer && sums_far_apart();
@@ -115,8 +117,9 @@ class LoopEmitter {
     });
   }
 
-  // Whether consecutive steps of the sum are pages apart and all of it exceeds the second-level
-  // cache. Hardware prefetchers stop at a page's end: software prefetches what follows in each.
+  // Whether consecutive steps of the sum are pages apart and all its elements exceed the
+  // second-level cache. Hardware prefetchers stop at the end of a page, so each step prefetches
+  // what follows in its own page.
   bool sums_far_apart() {
     constexpr int64_t kPage = 4096;
     const Expr& element = loop_.elements[0];
@@ -234,7 +237,8 @@ class LoopEmitter {
     return accumulators.subspan(static_cast<size_t>(which) * components(), components());
   }
 
-  // Accumulators of a block. Where lanes are reduced, the remainder adds to the main loop's.
+  // Number of tuples of accumulators per block. If lanes are reduced, the remainder adds to those
+  // of the main loop, of which there may be more.
   int pitch(const Body& body) const { return reduces_lanes() ? policy_.unroll : body.vectors; }
 
   void emit_body(const Body& body) {
@@ -346,7 +350,8 @@ class LoopEmitter {
   // By block and position of the first element in the line; null where nothing was added.
   using ShiftedAccumulators = std::map<std::pair<int, int64_t>, Carried>;
 
-  // Whether padding leaves sums as they are, but for infinite weights (docs/numerics.md).
+  // Whether out-of-range elements do not change sums, except with infinite weights
+  // (docs/numerics.md).
   bool adds_nothing_outside(const Expr& line) const {
     if (!has_out_of_range_value(line) || !line->operands.back().is_constant()) return false;
     const Expr& element = loop_.elements[0];
@@ -357,7 +362,8 @@ class LoopEmitter {
     return std::count_if(element->operands.begin(), element->operands.end(), is_line) == 1;
   }
 
-  // Adds a tap of a block. `line` is the load that reads lines. False if the tap needs no shift.
+  // Adds a tap of a block to its shifted accumulators. `line` is the load that reads lines. Returns
+  // false if the tap needs no shift.
   bool add_shifted(const Expr& line, const Body& body, int block, ShiftedAccumulators& shifted) {
     Point point = point_at(body, block, 0);
     const auto place = points_.place_in_line(line, point);
@@ -379,6 +385,7 @@ class LoopEmitter {
     return true;
   }
 
+  // Moves the shifted accumulators into place and adds them to the others.
   void add_up(ShiftedAccumulators& shifted, const Body& body, Tuple accumulators) {
     for (auto& [key, sums] : shifted) {
       const auto& [block, place] = key;
@@ -393,6 +400,7 @@ class LoopEmitter {
     }
   }
 
+  // Reduces along the vector axis: a lane combines every (`unroll` * `lanes`)-th element.
   void reduce_lanes(const Body& outer, Tuple accumulators) {
     const int64_t extent = loop_.extents[vector_axis_];
     const auto reduce_part = [&](llvm::Value* start, int64_t count, Tuple sums) {
@@ -584,10 +592,10 @@ class LoopEmitter {
   size_t vector_axis_;  // -1 of the policy becomes a number that no axis has
   size_t block_axis_;
   const LoopSurroundings& around_;
-  std::vector<AxisAt> at_;  // by axis: the position that code is being emitted for
-  size_t unrolled_from_ = 0;
-  bool keeps_shared_ = true;
-  bool far_apart_ = false;  // what is summed
+  std::vector<AxisAt> at_;    // by axis: the position that code is being emitted for
+  size_t unrolled_from_ = 0;  // reduced axes from this one on are unrolled
+  bool keeps_shared_ = true;  // as in PointEmitter::enter
+  bool far_apart_ = false;    // sums_far_apart()
 };
 
 }  // namespace

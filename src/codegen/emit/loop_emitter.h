@@ -6,13 +6,14 @@
 
 namespace aoe {
 
-// What the loops of a stage are inside of.
+// The context in which the loops of a stage are emitted.
 struct LoopSurroundings {
-  std::vector<AxisAt> at;  // the outer axes
-  int ranged_axis = -1;    // the axis that goes over `range`, if any
-  std::array<llvm::Value*, 2> range{};
+  std::vector<AxisAt> at;               // positions of the outer axes
+  int ranged_axis = -1;                 // the axis whose bounds are `range`, if any
+  std::array<llvm::Value*, 2> range{};  // begin and end
 };
 
+// Emits the loops of one stage.
 void emit_loop(FunctionBuilder& function, Elements& elements, PointEmitter& points,
                const Device& device, const Loop& loop, const LoopSurroundings& around);
 

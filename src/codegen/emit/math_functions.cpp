@@ -9,7 +9,8 @@
 #include <optional>
 #include <vector>
 
-// All coefficients are minimax fits, rounded to f32 so that the largest error found is least.
+// All coefficients are minimax fits. Their rounding to f32 was chosen to minimize the largest error
+// found.
 
 namespace aoe {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using Value = llvm::Value*;
 namespace Intrinsic = llvm::Intrinsic;
 
-// Added to a small number it leaves its nearest integer in the low bits.
+// x + kRounder has the integer nearest to a small x in its low bits.
 constexpr double kRounder = 0x1.8p23;
 
 // Applies an instruction of constant width to vectors of any length: `body` gets parts of `width`
@@ -48,14 +49,15 @@ Value in_parts(const VectorIr& ir, int width, const std::vector<Value>& operands
   return b.CreateShuffleVector(all, llvm::createSequentialMask(0, lanes, 0));
 }
 
-// f32 lanes of the registers that serve a vector: 16 or 8.
+// f32 lanes of the registers that hold a vector of `lanes`: 16 or 8.
 int register_lanes(const VectorIr& ir, int lanes) {
   const bool wide = ir.device.has(Feature::avx512) && ir.device.vector_bytes == 64;
   return wide && lanes > 8 ? 16 : 8;
 }
 
-// What an instruction of AVX-512 makes of two operands, and a number that says how. It takes a
-// mask, here of all lanes, what stands elsewhere, and for whole registers how to round: as is set.
+// Applies an AVX-512 instruction to two operands and, optionally, an immediate operand `how`. Its
+// intrinsic also takes the values of masked-off lanes, a mask (here of all lanes), and in 512 bits
+// a rounding mode (the current one).
 Value masked(const VectorIr& ir, llvm::Intrinsic::ID on_8, llvm::Intrinsic::ID on_16, Value x,
              Value y, std::optional<uint32_t> how) {
   llvm::IRBuilder<>& b = ir.b;
@@ -69,20 +71,20 @@ Value masked(const VectorIr& ir, llvm::Intrinsic::ID on_8, llvm::Intrinsic::ID o
   });
 }
 
-// x * 2^n, n rounded down, of any size.
+// x * 2^floor(n), for n of any magnitude.
 Value scaled(const VectorIr& ir, Value x, Value n) {
   return masked(ir, Intrinsic::x86_avx512_mask_scalef_ps_256,
                 Intrinsic::x86_avx512_mask_scalef_ps_512, x, n, std::nullopt);
 }
 
-// x, not further from zero than `bound`, which also stands for NaN. One instruction.
+// x clamped to [-bound, bound], also if it is NaN. One instruction.
 Value within(const VectorIr& ir, Value x, double bound) {
-  constexpr uint32_t kNearest = 2;  // the smaller of two sizes, with the sign of the first
+  constexpr uint32_t kNearest = 2;  // the smaller magnitude, with the sign of the first operand
   return masked(ir, Intrinsic::x86_avx512_mask_range_ps_256,
                 Intrinsic::x86_avx512_mask_range_ps_512, x, ir.number(x, bound), kNearest);
 }
 
-// table[index] in each lane, where the low bits of `index` count.
+// table[index] in each lane; only the low bits of `index` count.
 Value looked_up(const VectorIr& ir, llvm::ArrayRef<float> table, Value index) {
   llvm::IRBuilder<>& b = ir.b;
   llvm::LLVMContext& context = b.getContext();
@@ -105,12 +107,13 @@ Value looked_up(const VectorIr& ir, llvm::ArrayRef<float> table, Value index) {
   });
 }
 
-// erf around i * width for each table position i, by powers of the distance, highest first. Zero
-// has a separate place, where all but the constant is fitted to erf(x) / x.
+// Piecewise polynomials for erf. Piece i is centred at i * width; its coefficients, highest power
+// first, are for the distance from there. Piece 0 has no constant term, and the others are fitted
+// to erf(x) / x.
 template <size_t Places, size_t Powers>
 struct ErfTable {
   double width;
-  double end;  // beyond, the result is 1, and so it comes out here
+  double end;  // arguments are clamped to this, where the result is 1
   std::array<std::array<float, Places>, Powers> coefficients;
 };
 
@@ -176,7 +179,8 @@ Value erf_by(const VectorIr& ir, const ErfTable<Places, Powers>& table, Value x)
   return ir.floats_of(b.CreateOr(ir.bits_of(sum), sign));
 }
 
-// 2^(i / Places), and e^r for the short way r that is left as 1 + r + second r^2 + third r^3.
+// Table of 2^(i / Places), and the polynomial 1 + r + second r^2 + third r^3 for e^r of the
+// remainder r.
 template <size_t Places>
 struct ExpTable {
   double second;
@@ -195,13 +199,13 @@ constexpr ExpTable<16> kExp16{0.5000162124633789,
                                1.29683959f, 1.35425556f, 1.41421354f, 1.47682619f, 1.54221082f,
                                1.61049032f, 1.68179286f, 1.75625217f, 1.8340081f, 1.91520655f}};
 
-// ln 2 in two parts, of which a short number times the first is exact.
+// ln 2 = kLn2 + kLn2Rest (Cody and Waite): the product of kLn2 and a short integer is exact.
 constexpr double kLn2 = 0.693359375;
 constexpr double kLn2Rest = -2.12194440e-4;
 constexpr double kLog2E = 1.44269504;
 
-// The whole part of x / ln 2 is the result's exponent, its first binary digits a place in the
-// table.
+// The integer part of x / ln 2 is the exponent of the result, the first bits of its fraction are an
+// index into the table.
 template <size_t Places>
 Value exponential_by(const VectorIr& ir, const ExpTable<Places>& table, Value x) {
   llvm::IRBuilder<>& b = ir.b;
@@ -210,7 +214,7 @@ Value exponential_by(const VectorIr& ir, const ExpTable<Places>& table, Value x)
   Value n = b.CreateFSub(shifted, ir.number(x, kPlaceRounder));
   Value rest = ir.multiply_add(n, ir.number(x, -kLn2), x);
   rest = ir.multiply_add(n, ir.number(x, -kLn2Rest), rest);
-  // Of numbers so large that nothing is left of it, n alone decides.
+  // For x so large that no digit of `rest` is correct, n alone determines the result.
   rest = within(ir, rest, 0.5 / Places);
   Value power = looked_up(ir, table.powers, ir.bits_of(shifted));
   Value series = ir.polynomial(rest, {table.third, table.second, 1});
@@ -225,17 +229,17 @@ llvm::Value* exponential(const VectorIr& ir, Value x) {
     return register_lanes(ir, lanes_of(x)) == 16 ? exponential_by(ir, kExp16, x)
                                                  : exponential_by(ir, kExp8, x);
   }
-  // Beyond these ends the result is infinity or zero; further out the arithmetic would overflow.
+  // At these bounds the result is infinity or zero; beyond them the arithmetic would overflow.
   x = ir.at_least(ir.at_most(x, 89), -87.6);
   Value shifted = ir.multiply_add(x, ir.number(x, kLog2E), kRounder);
   Value n = b.CreateFSub(shifted, ir.number(x, kRounder));
   Value rest = ir.multiply_add(n, ir.number(x, -kLn2), x);
   rest = ir.multiply_add(n, ir.number(x, -kLn2Rest), rest);
-  // Twice the result times 2^(n - 1): n reaches 128.
+  // Computes 2 e^rest, times 2^(n - 1) below: n reaches 128, and 2^128 is no f32.
   Value power = ir.polynomial(
       rest, {2 * 0.001381454017909721, 2 * 0.008368745108871561, 2 * 0.04166839078349953,
              2 * 0.16666520399043294, 2 * 0.49999993432129536, 2, 2});
-  // The low bits of `shifted` become an exponent; n = -126 is the pattern of zero.
+  // The low bits of `shifted` become the exponent n - 1; n = -126 has the pattern of zero.
   Value exponent = b.CreateShl(ir.bits_of(shifted), 23);
   exponent = b.CreateAdd(exponent, ir.integer(exponent, int64_t{126} << 23));
   return b.CreateFMul(power, ir.floats_of(exponent));
@@ -244,7 +248,7 @@ llvm::Value* exponential(const VectorIr& ir, Value x) {
 llvm::Value* logarithm(const VectorIr& ir, Value x) {
   llvm::IRBuilder<>& b = ir.b;
   llvm::Type* const type = x->getType();
-  // Below the normal range the exponent is not in the bits.
+  // Denormals, unless they are flushed: scaled up, since their exponent is not in the bits.
   Value tiny = b.CreateFCmpOLT(x, ir.number(x, 0x1p-126));
   Value normal = b.CreateSelect(tiny, b.CreateFMul(x, ir.number(x, 0x1p23)), x);
   // x = 2^exponent (1 + f) with 1 + f between the square roots of 1/2 and of 2.
@@ -269,13 +273,13 @@ llvm::Value* logarithm(const VectorIr& ir, Value x) {
 
 llvm::Value* hyperbolic_tangent(const VectorIr& ir, Value x) {
   llvm::IRBuilder<>& b = ir.b;
-  // From here on it is 1, or the next float, and here it comes out as 1.
+  // From 8.851 on, tanh is 1 or the float next to it; at 8.851 the formula below gives 1.
   x = ir.at_least(ir.at_most(x, 8.851), -8.851);
-  // Of half the argument it is n / d, with an odd n and an even d; of the whole one therefore
-  // 2 n d / (n^2 + d^2), where near 1 the errors of n and d no longer count.
+  // tanh(x / 2) = n / d with an odd n and an even d, so that tanh(x) = 2 n d / (n^2 + d^2). Near 1,
+  // where n and d are close, this depends on their errors only in second order.
   Value square = b.CreateFMul(x, x);
-  // Both are scaled by 1.8125, which keeps what is near 1 off the powers of two: rounding is twice
-  // as coarse above one as below it.
+  // Both are scaled by 1.8125. The constant term of d would otherwise be 1, and small x would give
+  // a d just above a power of two, where rounding is twice as coarse as just below one.
   Value n = b.CreateFMul(
       x, ir.polynomial(square, {0.00010313414531992748, 0.026963351294398308, 0.90625}));
   Value d = ir.polynomial(
@@ -283,12 +287,12 @@ llvm::Value* hyperbolic_tangent(const VectorIr& ir, Value x) {
   Value product = b.CreateFMul(n, d);
   Value twice = b.CreateFAdd(product, product);
   Value result = b.CreateFDiv(twice, ir.multiply_add(n, n, b.CreateFMul(d, d)));
-  // The roundings of separate products may go past 1.
+  // Without fma, the products are rounded separately, and the result may exceed 1.
   return ir.has_fma() ? result : ir.at_least(ir.at_most(result, 1), -1);
 }
 
 llvm::Value* error_function(const VectorIr& ir, Value x) {
-  // As many places as a register's permutation has.
+  // As many pieces as a permutation of one register can look up.
   return register_lanes(ir, lanes_of(x)) == 16 ? erf_by(ir, kErf16, x) : erf_by(ir, kErf8, x);
 }
 

@@ -9,7 +9,7 @@ namespace aoe {
 // that compute one vector (docs/numerics.md):
 //
 //           sse2   avx2   avx512     avx2   avx512
-//   exp     1.18   0.90    0.90       15      13
+//   exp     1.18   0.90    1.00       15      11
 //   log     1.24   1.23    1.23       29      28
 //   tanh    3.49   3.44    3.44       14      14
 //   erf     2.25   2.25    2.28       20      17

@@ -4,12 +4,12 @@
 
 #include "codegen/emit/loop_emitter.h"
 
-// How a nest becomes a function: the outer points, for each of them the loops of every stage.
+// Emits the function of a nest: a loop over outer points around the loops of its stages.
 
 namespace aoe {
 namespace {
 
-// Positions of the outer axes, from their common count.
+// Returns the positions of the outer axes at the outer point number `count`.
 std::vector<AxisAt> outer_positions(FunctionBuilder& function, const Shape& outer,
                                     llvm::Value* count) {
   llvm::IRBuilder<>& ir = function.ir();
@@ -49,7 +49,7 @@ void emit(llvm::Module& module, const Nest& nest, const Device& device) {
 
   Elements elements(ir, device);
   PointEmitter points(function, elements, nest, device, bases);
-  // `count` is null before the first outer point.
+  // `count` is the number of the outer point, or null before the first one, for `once` loops.
   const auto emit_loops = [&](llvm::Value* count) {
     around.at.assign(nest.outer.size(), {});
     if (count != nullptr) around.at = outer_positions(function, nest.outer, count);

@@ -6,10 +6,10 @@
 
 namespace aoe {
 
-// The function that a nest becomes: a NestFunction (backend/executor.h).
+// The type of a nest's machine code: that of a NestFunction (backend/executor.h).
 using NestCode = int(void* const* buffers, const int64_t* range, void* rows);
 
-// Both as long as they live.
+// Returns a function that emits the nest. It refers to both arguments, which must outlive it.
 EmitModule emit_nest(const Nest& nest, const Device& device);
 
 }  // namespace aoe

@@ -294,13 +294,13 @@ llvm::Value* PointEmitter::loaded(Access access, Point& point) {
   }
   const bool picked = stride >= 1 && stride <= kPickedStride;
   if (picked && mask != nullptr && lanes_of(mask) == 1) {
-    // One mask for all lanes: a select of the address, to zeros where the mask is false, is cheaper
-    // than a masked load. What is read there is dropped.
+    // One mask for all lanes: selecting the address, that of zeros if the mask is false, is cheaper
+    // than a masked load. The zeros are replaced by `outside`.
     llvm::Value* from = ir_.CreateSelect(mask, pointer(id, *at), zeros(id, point.lanes * stride));
     return instead(mask, strided(id, from, stride, point), outside);
   }
   if (stride == 1) {
-    // Rows have room for a vector behind them, so reading beyond their end needs no mask.
+    // Rows are followed by space for a vector, so that reading beyond their end needs no mask.
     if (!buffer.row) mask = both(mask, tail_mask(point));
     mask = elements_.splat(mask, point.lanes);
     outside = elements_.splat(outside, point.lanes);
@@ -327,7 +327,7 @@ llvm::Value* PointEmitter::strided(size_t id, llvm::Value* from, int64_t stride,
   llvm::Value* result = nullptr;
   int done = 0;
   while (done < point.valid) {
-    // At the next element that is missing, or as far back that the vector ends with the last one.
+    // From the next missing element on, or earlier, so that the vector ends with the last element.
     const int64_t start = std::max<int64_t>(0, std::min(done * stride, covered - lanes));
     llvm::Value* part = read(id, element(id, from, start), lanes, first_lanes(covered, lanes));
     std::vector<int> order(static_cast<size_t>(lanes));
@@ -362,8 +362,8 @@ llvm::Value* PointEmitter::picked(int64_t step, int64_t rest, int64_t vectors, i
   return result;
 }
 
-// Whether load i reads one element behind load i - 1, with all else equal: the channels of one
-// pixel, for example.
+// Whether load i reads the element after that of load i - 1, with all else equal: the channels of
+// one pixel, for example.
 bool PointEmitter::are_interleaved(const std::vector<Expr>& loads) {
   const Expr& first = loads[0];
   const auto last = static_cast<size_t>(first->rank) - 1;
@@ -373,7 +373,7 @@ bool PointEmitter::are_interleaved(const std::vector<Expr>& loads) {
         load->operands.size() != first->operands.size()) {
       return false;
     }
-    // Loads that fail out of range would each have to be checked.
+    // Loads without an out-of-range value would each need a bounds check.
     if (!load->linear && !has_out_of_range_value(load)) return false;
     for (size_t d = 0; d < load->operands.size(); ++d) {
       if (d > last) {
@@ -422,23 +422,25 @@ void PointEmitter::fetch_ahead(const Expr& load, Point& point, int64_t elements)
   function_.prefetch(element(id, pointer(id, *linear(load->operands[0], point)), elements));
 }
 
-// The number of rows, if a load goes through contiguous matrices of which two fit into a half of
-// the second-level cache, so that the next one can be prefetched beside this one; 0 otherwise.
+// Returns the number of rows of a matrix if the load reads contiguous matrices of which two fit
+// into half of the second-level cache, so that the next one can be prefetched while this one is
+// read; else 0.
 int64_t PointEmitter::rows_of_near_matrix(const Expr& load) {
   const auto vector_axis = static_cast<size_t>(loop_->policy.vector_axis);
   const size_t outer = nest_.outer.size();
   const int64_t rows = loop_->extents[vector_axis];
   int64_t row = loop_->extents[static_cast<size_t>(loop_->policy.block_axis)];
-  // Blocks of its rows may be outer points.
+  // A row may be divided into blocks that are outer points.
   if (outer > 0 && stride_along(load, outer - 1) == row) row *= loop_->extents[outer - 1];
   const bool near = stride_along(load, vector_axis) == row &&
                     row * rows * info(load.dtype()).bytes <= device_.caches[1].bytes / 4;
   return near ? rows : 0;
 }
 
-// Hardware prefetchers follow contiguous reads, but hardly those of a transposition. The next
-// matrix is therefore prefetched in the order of its memory, whatever the order in which this one
-// is read: each block fetches as many elements as it has.
+// Returns the address from which to prefetch the next matrix. Hardware prefetchers follow
+// contiguous reads, but hardly those of a transposition. The next matrix is therefore prefetched in
+// memory order, independent of the order in which this one is read: each block prefetches as many
+// elements as it reads.
 llvm::Value* PointEmitter::next_matrix(const Expr& load, Point point, int64_t rows) {
   const auto vector_axis = static_cast<size_t>(loop_->policy.vector_axis);
   const int64_t row = *stride_along(load, vector_axis);
@@ -458,7 +460,7 @@ std::vector<llvm::Value*> PointEmitter::transposed(const Expr& load, Point point
   const auto id = static_cast<size_t>(load->id);
   const auto vector_axis = static_cast<size_t>(loop_->policy.vector_axis);
   const int lanes = point.lanes;
-  // Prefetches meanwhile: the next of several small matrices, or, in a large one, the rows that
+  // Prefetches meanwhile: the next one of several small matrices, or, in a large one, the rows that
   // lie 64 further down.
   const int64_t rows_of_matrix = rows_of_near_matrix(load);
   llvm::Value* next = rows_of_matrix == 0 ? nullptr : next_matrix(load, point, rows_of_matrix);

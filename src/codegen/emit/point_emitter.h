@@ -11,11 +11,12 @@
 
 namespace aoe {
 
-// Strided vectors up to this distance are read whole and picked apart.
+// Largest lane stride for which all memory in between is read by vector loads and elements are
+// picked out by shuffles.
 inline constexpr int64_t kPickedStride = 4;
 
-// Where one axis stands while code is emitted: `base` + `offset`, and with `lanes` one further from
-// each lane to the next. Without a base the position is known.
+// Position of an axis in the code that is being emitted: `base` + `offset`, and if `lanes` is set,
+// plus the number of the lane. Without a base it is a constant.
 struct AxisAt {
   llvm::Value* base = nullptr;
   int64_t offset = 0;
@@ -27,8 +28,9 @@ struct Point {
   std::vector<AxisAt> at;
   int lanes = 1;
   int valid = 1;                   // lanes that exist; the others neither read nor write
-  std::vector<llvm::Value*> args;  // what arg(i) is
-  bool wide = false;               // small floats keep the digits of float32: while reducing
+  std::vector<llvm::Value*> args;  // values of arg(i)
+  bool wide = false;               // while reducing: small floats are not rounded, but stay f32
+  // Values emitted so far, by expression and guard.
   std::map<std::pair<const Expr::Node*, llvm::Value*>, llvm::Value*> known;
 };
 
@@ -38,48 +40,50 @@ class PointEmitter {
   PointEmitter(FunctionBuilder& function, Elements& elements, const Nest& nest,
                const Device& device, std::vector<llvm::Value*> bases);
 
-  // What follows is at points of this loop. Elements that all lanes share may be kept in registers
-  // around loops, or are better loaded where they are used, because they are too many.
+  // Sets the loop whose points follow. With `keeps_shared`, elements that are the same for all
+  // lanes may be kept in registers across loops; without, they are loaded where they are used,
+  // because there are too many.
   void enter(const Loop& loop, bool keeps_shared) {
     loop_ = &loop;
     keeps_shared_ = keeps_shared;
   }
 
-  // A scalar where it is the same for all lanes, else a vector. Where `guard` is false nothing is
-  // read that may be out of bounds.
+  // Returns the value of an expression: a scalar if it is the same for all lanes, else a vector.
+  // Lanes where `guard` is false read nothing that may be out of bounds.
   llvm::Value* value(const Expr& expr, Point& point, llvm::Value* guard = nullptr);
   llvm::Value* vector(const Expr& expr, Point& point) {
     return elements_.splat(value(expr, point), point.lanes);
   }
   void store(const NestStore& store, llvm::Value* value, Point& point, bool streaming);
 
-  // The values of `load` for `lanes` neighbouring positions of the block axis, where memory is
-  // contiguous along that axis: read along it, turned in registers.
+  // Returns the values of `load` for `lanes` consecutive positions of the block axis, along which
+  // memory must be contiguous: vectors are read along it and transposed in registers.
   std::vector<llvm::Value*> transposed(const Expr& load, Point point);
 
-  // Asks for what lies `elements` behind what a linear load reads.
+  // Prefetches the element that lies `elements` after the one that a linear load reads.
   void fetch_ahead(const Expr& load, Point& point, int64_t elements);
 
-  // Loads that read every n-th element, each from one further on, n in number: what lies between
-  // the first and the last is read whole, then picked apart. Does nothing for others.
+  // Evaluates n loads that each read every n-th element and start one element apart: all elements
+  // in between are read by vector loads and separated by shuffles. Does nothing for other loads.
   void read_interleaved(const std::vector<Expr>& loads, Point& point);
 
-  // Distance in memory between neighbours along an axis, if it is a load at one linear offset.
+  // The stride of `expr` along an axis, in elements, if it is a load at a linear offset.
   std::optional<int64_t> stride_along(const Expr& expr, size_t axis);
 
-  // Between these, all code is one block, and lines of memory that several points read at known
-  // places are read once, whole.
+  // Between these calls, all code is one basic block, and lines of memory that several points read
+  // at known positions are loaded once, as a whole.
   void share_lines() { lines_.emplace(); }
   void forget_lines() { lines_.reset(); }
 
-  // Elements a step apart of a line that is read whole, brought side by side: where among them the
-  // load's first one stands. Nothing if the load does not read such a line.
+  // A load with lane stride `step` reads every step-th element of its line. Returns the number of
+  // its first one among the elements of the line with the same position modulo the step, or nullopt
+  // if the load does not read a shared line.
   std::optional<int64_t> place_in_line(const Expr& load, Point& point);
-  // As many of them as the point has lanes, from vector `place` on; null if all lie outside.
+  // Vector number `place` of these elements, `lanes` of them; null if all lie outside the line.
   llvm::Value* part_of_line(const Expr& load, Point& point, int64_t place);
 
-  // Where in memory a load begins, apart from what is not known before the code runs: the line
-  // along the last dimension, and the place in it.
+  // The part of a load's address that is known when code is emitted, in elements: of the line (all
+  // dimensions but the last), and of the position in it. nullopt if the index is not linear.
   struct Place {
     int64_t line = 0;
     int64_t offset = 0;
@@ -87,41 +91,43 @@ class PointEmitter {
   };
   std::optional<Place> known_place(const Expr& load, Point& point);
 
-  // True in the lanes that exist; null if all do.
+  // A mask that is true in the lanes that exist; null if all do.
   llvm::Value* tail_mask(const Point& point) { return first_lanes(point.valid, point.lanes); }
 
-  // Not 0 once an index was out of range; null if no load needed a check.
+  // The flag (i1) that is set if an index is out of range; null if no load needs a check.
   llvm::Value* failure_slot() const { return failure_; }
 
  private:
+  // variable + constant + lane * lane_stride.
   struct Linear {
     llvm::Value* variable = nullptr;  // null: none
     int64_t constant = 0;
     int64_t lane_stride = 0;
   };
 
-  // What a load reads: one linear offset where there is one, in the lanes of the mask.
+  // Where a load reads: at a linear offset, if it has one, in the lanes of the mask.
   struct Access {
     size_t id;  // of the buffer
     std::optional<Linear> at;
-    llvm::Value* mask = nullptr;     // null: all
-    llvm::Value* outside = nullptr;  // null: no other value stands for what lies outside
+    llvm::Value* mask = nullptr;     // null: all lanes
+    llvm::Value* outside = nullptr;  // value of the other lanes; null: none is given
   };
 
-  // The last dimension of a buffer at one position of the others, in registers.
+  // The last dimension of a buffer at one position of the others, in registers. Vector number
+  // `place` begins at place * lanes.
   struct Line {
-    llvm::Value* start = nullptr;
-    llvm::Value* mask = nullptr;                                // null: it is there
-    std::map<int64_t, llvm::Value*> whole;                      // by place
-    std::map<std::pair<int64_t, int64_t>, llvm::Value*> parts;  // by remainder and place
+    llvm::Value* start = nullptr;                               // address
+    llvm::Value* mask = nullptr;                                // null: inside the tensor
+    std::map<int64_t, llvm::Value*> whole;                      // vectors of the line, by place
+    std::map<std::pair<int64_t, int64_t>, llvm::Value*> parts;  // part_of, by rest and place
   };
 
-  // A load's place in a line.
+  // What a load reads of a line: lane i is the element at (first + i) * step + rest.
   struct InLine {
     Line* line;
     int64_t step;
-    int64_t rest;   // of what stands before it, divided by the step
-    int64_t first;  // place among the elements with that rest
+    int64_t rest;  // from 0 to step - 1
+    int64_t first;
   };
 
   llvm::Value* emit(const Expr& expr, Point& point, llvm::Value* guard);
@@ -129,7 +135,7 @@ class PointEmitter {
   void check(llvm::Value* inside, llvm::Value* wanted, Point& point);
 
   llvm::Value* load(const Expr& load, Point& point, llvm::Value* guard);
-  // Looks at the first `dims` dimensions only.
+  // Considers the first `dims` dimensions only.
   Access access_of(const Expr& load, size_t dims, Point& point, llvm::Value* guard);
   llvm::Value* loaded(Access access, Point& point);
   llvm::Value* gathered(Access access, llvm::Value* offsets, Point& point);
@@ -142,26 +148,28 @@ class PointEmitter {
   llvm::Value* from_line(const Expr& load, Point& point);
   llvm::Value* from_line_outside(const Expr& load, const Access& access, Point& point);
   llvm::Value* line_outside(DType dtype, const Expr& outside, int64_t count);
-  // Memory to read where a buffer must not be: a call may be given one from before its beginning.
+  // Zeros to read instead of a buffer where the mask is false. The buffer's base address will not
+  // do: a call may pass one that lies before the memory.
   llvm::Value* zeros(size_t id, int64_t count);
   llvm::Value* whole_of(Line& line, const Expr& load, int64_t place, Point& point);
   llvm::Value* part_of(const InLine& in, const Expr& load, int64_t place, Point& point);
 
   const std::optional<Affine>& affine(const Expr& index);
   std::optional<Linear> linear(const Expr& index, const Point& point);
-  // As linear, where parts that are the same for all lanes need not be linear themselves.
+  // As `linear`, but summands that are the same for all lanes need not be linear.
   std::optional<Linear> linear_in_lanes(const Expr& index, Point& point, llvm::Value* guard);
   void add(Linear& sum, const Linear& part, int64_t factor);
-  // Of a load's index.
+  // Strides of the dimensions of a load's index, in elements.
   Shape strides_of(const Expr& load) const;
 
-  // Of every `step` elements of some vectors the one at `rest`. `whole` gives the vectors.
+  // Picks every `step`-th element, from `rest` on, of the concatenation of `vectors` vectors, which
+  // `whole` returns.
   llvm::Value* picked(int64_t step, int64_t rest, int64_t vectors, int lanes,
                       const std::function<llvm::Value*(int64_t)>& whole);
-  // The value where the mask holds, else what stands for the outside, or nothing in particular.
+  // `value` where the mask is true, else `outside`, or zero if there is none.
   llvm::Value* instead(llvm::Value* mask, llvm::Value* value, llvm::Value* outside);
-  llvm::Value* first_lanes(int64_t count, int lanes);  // null: all
-  // Of what may be absent: null.
+  llvm::Value* first_lanes(int64_t count, int lanes);  // a mask; null: all
+  // And of masks, sum of integers. Either operand may be null: the result is then the other one.
   llvm::Value* both(llvm::Value* a, llvm::Value* b);
   llvm::Value* plus(llvm::Value* a, llvm::Value* b, bool no_wrap = false);
 
@@ -185,9 +193,9 @@ class PointEmitter {
   const Loop* loop_ = nullptr;
   bool keeps_shared_ = true;
   std::optional<std::map<std::vector<int64_t>, Line>> lines_;  // by buffer and positions
-  std::map<std::tuple<DType, double, int64_t>, llvm::Value*> lines_outside_;
+  std::map<std::tuple<DType, double, int64_t>, llvm::Value*> lines_outside_;  // line_outside
   llvm::Value* failure_ = nullptr;
-  std::map<std::pair<const Expr::Node*, size_t>, std::optional<Affine>> affine_;  // by rank too
+  std::map<std::pair<const Expr::Node*, size_t>, std::optional<Affine>> affine_;  // by expr, rank
 };
 
 }  // namespace aoe

@@ -6,20 +6,23 @@
 #include "codegen/emit/point_emitter.h"
 #include "expr/rewrite.h"
 
-// Lines of memory that are read whole, because several points want elements of them that lie a step
-// apart.
+// Loads from lines of memory (the last dimension of a buffer). First those with a step, for points
+// that share a line: the line is read by vector loads (whole_of), its elements with equal position
+// modulo the step are brought side by side (part_of), and a load takes its lanes from there
+// (from_line). Then those without a step that are wholly inside or outside a tensor
+// (from_line_outside).
 
 namespace aoe {
 
-// Elements at known places of a line, some of which may lie outside it: what lies a step apart is
-// brought together once, then moved into place.
+// Describes a load that reads a line at known positions with a step, some of which may lie outside
+// the line. Returns nullopt for other loads.
 std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Point& point) {
   if (load->linear || load->rank < 2 || !has_out_of_range_value(load) || point.lanes == 1)
     return std::nullopt;
   if (!load->operands.back().is_constant()) return std::nullopt;
   const auto last = static_cast<size_t>(load->rank) - 1;
   const auto at = linear(load->operands[last], point);
-  // Without a step memory itself moves them into place.
+  // Without a step, an unaligned vector load is all that it takes.
   if (!at || at->variable != nullptr || at->lane_stride < 2 || at->lane_stride > kPickedStride) {
     return std::nullopt;
   }
@@ -28,7 +31,7 @@ std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Poin
       (access.mask != nullptr && lanes_of(access.mask) > 1)) {
     return std::nullopt;
   }
-  // By position, not by offset: one that lies outside may have the offset of one that does not.
+  // The key has positions, not an offset: a line outside may have the same offset as one inside.
   std::vector<int64_t> key{load->id};
   for (size_t d = 0; d < last; ++d) {
     const auto position = linear(load->operands[d], point);
@@ -68,7 +71,7 @@ llvm::Value* PointEmitter::part_of_line(const Expr& load, Point& point, int64_t 
   return part_of(*in, load, place, point);
 }
 
-// The line's elements from place x lanes on.
+// Elements place * lanes to (place + 1) * lanes - 1 of the line, or the out-of-range value.
 llvm::Value* PointEmitter::whole_of(Line& line, const Expr& load, int64_t place, Point& point) {
   llvm::Value*& value = line.whole[place];
   if (value != nullptr) return value;
@@ -81,7 +84,7 @@ llvm::Value* PointEmitter::whole_of(Line& line, const Expr& load, int64_t place,
   return value = read(id, from, point.lanes, mask, outside);
 }
 
-// Of every `step` elements the one at `rest`, from place x lanes such elements on.
+// Elements number place * lanes to (place + 1) * lanes - 1 of those at rest, rest + step, ...
 llvm::Value* PointEmitter::part_of(const InLine& in, const Expr& load, int64_t place,
                                    Point& point) {
   llvm::Value*& value = in.line->parts[{in.rest, place}];
@@ -92,7 +95,9 @@ llvm::Value* PointEmitter::part_of(const InLine& in, const Expr& load, int64_t p
   return value = picked(in.step, in.rest, in.step, point.lanes, whole);
 }
 
-// Memory that holds what stands for the outside, so many elements of it; null if there cannot be.
+// Returns memory with `count` elements that all have the out-of-range value `outside`; null if it
+// would be too large, or if the value's bits are not known here: only f32, f64 and zeros are
+// supported, and f8e8m0 has no zero.
 llvm::Value* PointEmitter::line_outside(DType dtype, const Expr& outside, int64_t count) {
   constexpr int64_t kLargest = 16 << 10;
   const bool plain = dtype == DType::f32 || dtype == DType::f64;
@@ -118,9 +123,9 @@ llvm::Value* PointEmitter::zeros(size_t id, int64_t count) {
                       count * info(nest_.buffers[id].dtype).bytes);
 }
 
-// Vectors that are wholly inside or wholly outside: where outside, memory that holds what stands
-// for it is read instead. Which of both does not depend on where along the vectors' axis they are,
-// so it is found out once for a line.
+// Emits a load whose vectors are wholly inside or wholly outside the tensor, or returns null. If
+// they are outside, memory with the out-of-range value is read instead (line_outside). The choice
+// does not depend on the position along the vector axis, so it is made once for a line.
 llvm::Value* PointEmitter::from_line_outside(const Expr& load, const Access& access, Point& point) {
   if (!access.at || access.at->lane_stride != 1 || access.mask == nullptr || point.lanes == 1 ||
       lanes_of(access.mask) > 1 || !has_out_of_range_value(load) ||

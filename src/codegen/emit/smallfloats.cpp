@@ -12,7 +12,7 @@ using Value = llvm::Value*;
 constexpr int64_t kInfinity = 0x7f800000;
 constexpr int64_t kQuietNaN = 0x7fc00000;
 constexpr int64_t kMagnitude = 0x7fffffff;
-constexpr int64_t kLowestPower = 0x00400000;  // 2^-127, which f32 has as a denormal only
+constexpr int64_t kLowestPower = 0x00400000;  // 2^-127, a denormal
 
 FloatFormat format_of(DType dtype) {
   return dispatch(dtype, [](auto tag) -> FloatFormat {
@@ -32,18 +32,19 @@ Value from_half(const VectorIr& ir, Value patterns) {
   return ir.b.CreateFPExt(half, ir.retyped(patterns, ir.b.getFloatTy()));
 }
 
-// Powers of two without sign, from 2^-127, at the patterns of f32's exponents; 255 is NaN. From the
-// bits of a float, or of a double: as a float, the lowest powers would be flushed to zero.
+// Encodes f8e8m0: powers of two from 2^-127 on, without sign, whose pattern is that of f32's
+// exponent; 255 is NaN. `bits` are those of a float, or of a double, since the conversion to float
+// would flush the lowest powers to zero.
 Value encoded_power(const VectorIr& ir, Value bits) {
   llvm::IRBuilder<>& b = ir.b;
   const bool is_double = bits->getType()->getScalarSizeInBits() == 64;
   const int mantissa = is_double ? 52 : 23;
   const int64_t half = int64_t{1} << (mantissa - 1);
   const int64_t half_of_lowest = is_double ? int64_t{1023 - 128} << 52 : 0x200000;
-  // The lowest power is half of f32's smallest normal number, so rounding up starts at 3/4 of that.
+  // The lowest power, 2^-127, is half of the next one: rounding up starts at 3/4 of 2^-126.
   const int64_t rounds_up = is_double ? (int64_t{1023 - 127} << 52) + half : 0x600000;
   const auto whole = [&](int64_t value) { return ir.integer(bits, value); };
-  // Half of the lowest power and all below it, zero, and (negative integers) negative numbers.
+  // NaN: half of the lowest power and below, zero, and negative numbers (negative as integers).
   Value none = b.CreateICmpSLE(bits, whole(half_of_lowest));
   Value lowest = b.CreateICmpULT(bits, whole(rounds_up));
   Value nearest = b.CreateLShr(b.CreateAdd(bits, whole(half)), mantissa);
@@ -53,7 +54,7 @@ Value encoded_power(const VectorIr& ir, Value bits) {
   return b.CreateTrunc(power, ir.retyped(bits, b.getInt32Ty()));
 }
 
-// The pattern, in 32 bits.
+// Rounds to the format and returns the pattern, zero-extended to 32 bits.
 Value encoded_bits(const VectorIr& ir, const FloatFormat& format, Value floats) {
   llvm::IRBuilder<>& b = ir.b;
   Value bits = ir.bits_of(floats);
@@ -62,7 +63,7 @@ Value encoded_bits(const VectorIr& ir, const FloatFormat& format, Value floats) 
   Value magnitude = b.CreateAnd(bits, whole(kMagnitude));
   Value sign = b.CreateAnd(b.CreateLShr(bits, static_cast<uint64_t>(32 - format.bits)),
                            whole(format.sign_bit()));
-  // To nearest even; a carry goes into the exponent by itself.
+  // Rounds to nearest even; a carry out of the mantissa increments the exponent.
   const int dropped = 23 - format.mantissa_bits;
   Value last = b.CreateAnd(b.CreateLShr(magnitude, static_cast<uint64_t>(dropped)), whole(1));
   Value up = b.CreateAdd(last, whole((int64_t{1} << (dropped - 1)) - 1));
@@ -70,7 +71,7 @@ Value encoded_bits(const VectorIr& ir, const FloatFormat& format, Value floats) 
       b.CreateSub(b.CreateLShr(b.CreateAdd(magnitude, up), static_cast<uint64_t>(dropped)),
                   whole(int64_t{127 - format.bias} << format.mantissa_bits));
   if (format.bias != 127) {
-    // Below the normal range: an addition that leaves no room for less than the smallest unit.
+    // Below the normal range: adding `base`, whose last bit is the smallest unit, rounds to units.
     const double base = std::ldexp(1.0, 24 - format.bias - format.mantissa_bits);
     Value sum = b.CreateFAdd(ir.floats_of(magnitude), ir.number(floats, base));
     Value units = b.CreateSub(ir.bits_of(sum), ir.bits_of(ir.number(floats, base)));
@@ -107,9 +108,9 @@ Value decoded_bits(const VectorIr& ir, const FloatFormat& format, Value bits) {
   Value magnitude = b.CreateAnd(bits, whole(format.magnitude_mask()));
   Value sign = b.CreateShl(b.CreateAnd(bits, whole(format.sign_bit())),
                            static_cast<uint64_t>(32 - format.bits));
-  // Kernels run with denormals flushed, so none may come up on the way. Below the normal range the
-  // pattern counts units: set behind the leading one of the lowest exponent, which is then
-  // subtracted.
+  // Kernels run with denormals flushed, so no intermediate result may be denormal in f32. Below the
+  // normal range the pattern counts units: it becomes the mantissa of a number with the lowest
+  // exponent, whose implicit leading one is then subtracted.
   Value moved = b.CreateShl(magnitude, static_cast<uint64_t>(23 - format.mantissa_bits));
   Value normal = b.CreateAdd(moved, whole(int64_t{127 - format.bias} << 23));
   const int64_t lowest = int64_t{128 - format.bias} << 23;
@@ -131,14 +132,14 @@ Value decoded_bits(const VectorIr& ir, const FloatFormat& format, Value bits) {
   return ir.floats_of(result);
 }
 
-// An f32 from which `rounded` makes what it would make of the double: inexact ones have an odd last
-// bit, which keeps them off the ties.
+// Rounds doubles to f32 such that `rounded` then gives the result of a single rounding: inexact
+// results get an odd last bit (round to odd), so that they are never taken for ties.
 Value rounded_to_odd(const VectorIr& ir, Value doubles) {
   llvm::IRBuilder<>& b = ir.b;
   Value nearest = b.CreateFPTrunc(doubles, ir.retyped(doubles, b.getFloatTy()));
   Value back = b.CreateFPExt(nearest, doubles->getType());
   Value bits = ir.bits_of(nearest);
-  // Towards zero first: one pattern less in magnitude where rounding went away from it.
+  // Truncates first: where rounding went away from zero, the pattern before.
   Value beyond = b.CreateFCmpOGT(ir.absolute(back), ir.absolute(doubles));
   Value truncated = b.CreateSub(bits, b.CreateZExt(beyond, bits->getType()));
   Value inexact = b.CreateFCmpONE(back, doubles);

@@ -5,20 +5,20 @@
 
 namespace aoe {
 
-// Floats of 16 bits and fewer, in the generated code: kept in registers as the f32 of their value.
+// Floats of 16 bits and fewer in generated code. In registers they are f32 of the same value.
 
 bool is_small_float(DType dtype);
 
-// The f32 of the nearest value of the type; what `encode` and then `decode` of base/smallfloat.h
-// do.
+// Rounds f32 to the nearest value of the type, still as f32: `encode` followed by `decode` of
+// base/smallfloat.h.
 llvm::Value* rounded(const VectorIr& ir, DType dtype, llvm::Value* floats);
-// The same for a double, rounded once.
+// The same for doubles, with a single rounding.
 llvm::Value* rounded_from_double(const VectorIr& ir, DType dtype, llvm::Value* doubles);
-// The double of a float that is held as f32, also where it is a power of two that f32 has as a
-// denormal only.
+// Converts floats of the type to double. Also correct for 2^-127 of f8e8m0, which is a denormal in
+// f32.
 llvm::Value* widened_to_double(const VectorIr& ir, DType dtype, llvm::Value* floats);
 
-// Bits in memory (integers of the type's width) from f32, and back.
+// Convert f32 to the bits in memory (integers of the type's width), and back.
 llvm::Value* encoded(const VectorIr& ir, DType dtype, llvm::Value* floats);
 llvm::Value* decoded(const VectorIr& ir, DType dtype, llvm::Value* patterns);
 

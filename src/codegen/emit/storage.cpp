@@ -5,7 +5,7 @@
 #include "codegen/emit/elements.h"
 #include "codegen/emit/smallfloats.h"
 
-// Elements in memory. A scalar under a mask is handled as a vector of one.
+// Loads and stores of elements. A scalar under a mask is handled as a vector of one.
 
 namespace aoe {
 namespace {
@@ -48,7 +48,7 @@ llvm::Value* Elements::load(DType dtype, Value pointer, int lanes, Value mask, V
                                     llvm::Constant::getNullValue(vector));
   if (lanes == 1) loaded = b.CreateExtractElement(loaded, uint64_t{0});
   Value value = from_stored(dtype, loaded);
-  // Not as the intrinsic's operand: values outside need not be ones that memory could hold.
+  // Not the pass-through operand of the intrinsic: `outside` need not be representable in memory.
   return outside == nullptr ? value : select(mask, value, outside);
 }
 

@@ -26,9 +26,9 @@
 // table says where each part of the depth begins. B always has nr contiguous columns for each k;
 // only the distance from one k to the next differs between a packed panel and memory as it is.
 //
-// In reading order: emit (one call runs several tiles), emit_one (a tile from start to end),
-// over_depth and advance (the loop), initial_sums and keep_sums (where the depth is split, partial
-// sums are kept in memory between calls), store_results and result_at (the epilogue).
+// In reading order: emit (one call runs several tiles), emit_one (one tile), over_depth and advance
+// (the loop over k), initial_sums and keep_sums (if the depth is split, partial sums are kept in
+// memory between calls), store_results and result_at (the epilogue).
 //
 // Invariants: sums are SSA values from initial_sums to the stores. Strides and sizes come from the
 // TileCall, and code depends on the Tile alone: one function serves many workloads.
@@ -103,8 +103,8 @@ class TileEmitter {
     }
   }
 
-  // Shared prefetches come every other step: the next panel is shared out over all tiles of rows,
-  // which mostly leaves each of them less than a cache line for a step.
+  // Shared prefetches are issued every other step: all tiles of rows together prefetch the next
+  // panel, which mostly leaves each tile less than a cache line per step.
   void over_depth(llvm::Value* depth, std::vector<llvm::Value*>& sums) {
     const int64_t step = kUnrolledDepth;
     llvm::Value* whole = ir_.CreateAnd(depth, function_.index(-step));
@@ -119,7 +119,7 @@ class TileEmitter {
     function_.loop(whole, depth, 1, sums, [&](llvm::Value* k) { advance(k, 0, sums); });
   }
 
-  // The step of the whole depth that step k of the current piece is: B has no pieces.
+  // Converts step k of the current piece to a step of the whole depth: B has no pieces.
   llvm::Value* in_whole(llvm::Value* k) {
     return before_ == nullptr ? k : ir_.CreateAdd(before_, k);
   }
@@ -130,8 +130,8 @@ class TileEmitter {
   }
   llvm::Value* number(size_t offset) { return field(offset, ir_.getInt64Ty()); }
 
-  // The field of the current tile. Tiles of a call are evenly spaced, so that the first two say
-  // where all are: first + which * (second - first).
+  // A field of the current tile's TilePointers. Tiles of a call are evenly spaced, so that the
+  // first two determine all: first + which * (second - first).
   llvm::Value* pointer(size_t offset) {
     llvm::Value* step = ir_.CreateSub(number(offsetof(TileCall, second) + offset),
                                       number(offsetof(TileCall, first) + offset));
@@ -166,7 +166,7 @@ class TileEmitter {
     ir_.SetInsertPoint(after);
   }
 
-  // Zeros, or the partial sums that the call for the part of the depth before has kept.
+  // Zeros, or the partial sums that the call for the previous part of the depth has kept.
   std::vector<llvm::Value*> initial_sums() {
     const size_t count = static_cast<size_t>(tile_.rows * tile_.vectors);
     llvm::Type* type = elements_.type(tile_.dtype(), tile_.lanes);
@@ -201,7 +201,7 @@ class TileEmitter {
     return function_.element(row_start, int64_t{vector} * tile_.lanes, bytes);
   }
 
-  // `visit` gets the row, the vector in it, and where the row begins.
+  // Takes the row, the vector in it, and the address of the row.
   using Visit = std::function<void(int, int, llvm::Value*)>;
   void for_each_vector(llvm::Value* base, llvm::Value* step, int64_t bytes, const Visit& visit) {
     for (int row = 0; row < tile_.rows; ++row) {
@@ -226,8 +226,9 @@ class TileEmitter {
     return ir_.CreateGEP(ir_.getInt8Ty(), prefetch_, ir_.CreateMul(k, prefetch_step_));
   }
 
-  // Step k + ahead of the depth. B's vectors are loaded before A's elements: they are used by all
-  // rows, an element of A by one, so that few registers hold anything but sums.
+  // Emits step k + ahead of the depth. B's vectors are loaded first, since all rows use them. An
+  // element of A is used by one row and loaded just before, so that few registers hold anything but
+  // sums.
   void advance(llvm::Value* k, int64_t ahead, std::vector<llvm::Value*>& sums) {
     llvm::Value* at = in_whole(ahead == 0 ? k : ir_.CreateAdd(k, function_.index(ahead)));
     llvm::Value* right = function_.element(right_, ir_.CreateMul(at, right_depth_), bytes_);
@@ -325,7 +326,7 @@ class TileEmitter {
   llvm::IRBuilder<>& ir_;
   Elements elements_;
   int64_t bytes_;
-  llvm::Value* which_ = nullptr;  // of the tiles of a call
+  llvm::Value* which_ = nullptr;  // number of the current tile in the call
   llvm::Value* left_ = nullptr;
   llvm::Value* right_ = nullptr;
   llvm::Value* depth_ = nullptr;
@@ -335,8 +336,8 @@ class TileEmitter {
   llvm::Value* prefetch_ = nullptr;
   llvm::Value* prefetch_step_ = nullptr;
   llvm::Value* mask_ = nullptr;
-  llvm::Value* piece_ = nullptr;   // where the current piece of the left side begins
-  llvm::Value* before_ = nullptr;  // the depth before it
+  llvm::Value* piece_ = nullptr;   // address of the current piece of the left side
+  llvm::Value* before_ = nullptr;  // steps of the depth before this piece; null without pieces
 };
 
 }  // namespace

@@ -5,10 +5,10 @@
 
 namespace aoe {
 
-// The function that a tile becomes: a TileFunction (backend/executor.h).
+// The type of a tile's machine code: that of a TileFunction (backend/executor.h).
 using TileCode = void(const TileCall*);
 
-// Both as long as they live.
+// Returns a function that emits the tile. It refers to both arguments, which must outlive it.
 EmitModule emit_tile(const Tile& tile, const Device& device);
 
 }  // namespace aoe

@@ -33,7 +33,7 @@ llvm::Value* VectorIr::call(const std::string& function,
   llvm::FunctionCallee callee =
       module.getOrInsertFunction(function, llvm::FunctionType::get(element, types, false));
   auto* declared = llvm::cast<llvm::Function>(callee.getCallee());
-  // Equal calls are shared, and moved out of loops.
+  // Lets LLVM share equal calls and hoist them out of loops.
   declared->setDoesNotAccessMemory();
   declared->setDoesNotThrow();
   declared->setWillReturn();

@@ -10,7 +10,7 @@
 
 namespace aoe {
 
-// How many elements a value of the generated code holds side by side: 1 for a scalar.
+// Number of elements of a value in generated code: 1 for a scalar.
 inline int lanes_of(const llvm::Value* value) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
   return vector == nullptr ? 1 : static_cast<int>(vector->getNumElements());
@@ -20,18 +20,18 @@ inline llvm::Type* with_lanes(llvm::Type* element, int lanes) {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
 
-// The number that every lane of a constant has; null where there is none, or it is NaN.
+// The number in all lanes of a constant; null if `value` is none, or NaN.
 const llvm::APFloat* known_number(llvm::Value* value);
 
-// Arithmetic on scalars and vectors alike, as the device has it: what the emitters of element
-// operations share. Numbers given as C++ ones take the type of the value they meet.
+// Emits arithmetic on scalars and vectors with the instructions of a device; shared by the emitters
+// of element operations. C++ numbers take the type of the value that they are combined with.
 class VectorIr {
  public:
   VectorIr(llvm::IRBuilder<>& builder, const Device& device) : b(builder), device(device) {}
 
   using Value = llvm::Value*;
 
-  // For instructions that can be told how to round: as is set.
+  // The operand of AVX-512 intrinsics that selects the current rounding mode.
   static constexpr uint32_t kCurrentRounding = 4;
 
   // Without the instruction, `llvm.fma` would become a call.
@@ -48,13 +48,13 @@ class VectorIr {
     return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(value), true);
   }
 
-  // a * b + c, in one rounding where the device can.
+  // a * b + c, rounded once if the device has the instruction.
   Value multiply_add(Value a, Value b, Value c) const;
   Value multiply_add(Value a, Value b, double c) const { return multiply_add(a, b, number(a, c)); }
   // Coefficients from the highest power down.
   Value polynomial(Value x, std::initializer_list<double> coefficients) const;
 
-  // f32 and the 32-bit integers of the same bits.
+  // Bit casts between f32 and 32-bit integers.
   Value bits_of(Value floats) const {
     return b.CreateBitCast(floats, retyped(floats, b.getInt32Ty()));
   }
@@ -63,18 +63,18 @@ class VectorIr {
   Value absolute(Value a) const { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
   Value is_nan(Value a) const { return b.CreateFCmpUNO(a, a); }
 
-  // The smaller (larger) of `bound` and `a`; NaN stays. One instruction.
+  // The smaller (larger) of `bound` and `a`; NaN stays NaN. One instruction.
   Value at_most(Value a, double bound) const { return selected(true, number(a, bound), a); }
   Value at_least(Value a, double bound) const { return selected(false, number(a, bound), a); }
 
-  // The smaller (larger) of two, `second` where either is NaN. One instruction, where the device
-  // has it for that type, which later passes leave alone.
+  // The smaller (larger) of two, `second` if either is NaN. One instruction if the device has it
+  // for the type, as an intrinsic, which later passes do not change.
   Value extreme(bool smaller, Value first, Value second) const;
 
-  // A function of codegen/jit/math_library.h of one type, called for each lane.
+  // Calls a function of codegen/jit/math_library.h, all of one type, for each lane.
   Value call(const std::string& function, const std::vector<Value>& arguments) const;
 
-  // What `scalar` gives for the operands of each lane.
+  // Applies `scalar` to the operands of each lane.
   Value each_lane(const std::vector<Value>& operands,
                   const std::function<Value(const std::vector<Value>&)>& scalar) const;
 

@@ -38,7 +38,7 @@ CodeCache::Made CodeCache::get(const std::string& key, const std::function<Made(
   } catch (const Error&) {
     promise.set_exception(std::current_exception());
   } catch (...) {
-    // Memory that ran out may be there again next time.
+    // Not cached: what failed for lack of memory may succeed next time.
     remembered = false;
     promise.set_exception(std::current_exception());
   }
@@ -78,7 +78,7 @@ std::vector<std::shared_future<CodeCache::Made>> CodeCache::let_go() {
   std::erase_if(entries_, [](const auto& item) {
     return !item.second.future.valid() && item.second.code.expired();
   });
-  // Doubling: the time for sweeps stays in proportion to the number of keys asked for.
+  // Doubling keeps the total time of sweeps proportional to the number of keys asked for.
   sweep_at_ = 2 * std::max(entries_.size(), recent_limit_);
   return gone;
 }

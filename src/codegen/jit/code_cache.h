@@ -14,41 +14,43 @@ namespace aoe {
 
 class Code;
 
-// The code that a process has made, by key. It holds what was used most recently, so that it need
-// not be made again, and otherwise only knows what somebody else holds: a process that makes
-// kernels for ever does not grow for ever. Any thread may call it.
+// A CodeCache finds the code that a process has compiled, by key. It owns the code that was used
+// most recently, and finds other code as long as somebody else owns it. The memory of a process
+// that compiles kernels for ever is thus bounded. Any thread may call it.
 class CodeCache {
  public:
   using Made = std::shared_ptr<const Code>;
 
-  // Holds at most `recent` results itself.
+  // Owns at most `recent` results.
   explicit CodeCache(size_t recent) : recent_limit_(recent) {}
 
-  // What `make` returns for the key. Callers who ask at the same time share one call. An Error that
-  // it throws is remembered like a result: asking again would only take the same time to fail.
+  // Returns the code for the key, from `make` if it is not known. Callers who ask at the same time
+  // share one call. An Error that `make` throws is cached like a result: it would fail again.
   Made get(const std::string& key, const std::function<Made()>& make);
 
-  // Keys in memory.
+  // Number of keys in memory.
   size_t size() const;
 
  private:
   struct Entry {
-    std::shared_future<Made> future;  // invalid once it is no longer among the recent ones
+    std::shared_future<Made> future;  // owns the code; invalid once it is not recent any more
     std::weak_ptr<const Code> code;
-    std::optional<std::list<const std::string*>::iterator> place;  // in `recent_`, if it is in it
+    std::optional<std::list<const std::string*>::iterator> place;  // in `recent_`, if it is there
   };
 
   using Entries = std::unordered_map<std::string, Entry>;
 
+  // Marks an entry as the most recently used one.
   void use(Entries::value_type& item);
-  // Lets go of what is too old. What it returns must be released without the lock.
+  // Gives up ownership of the oldest entries beyond the limit. The caller must destroy what it
+  // returns without holding the lock, since that may unload code.
   std::vector<std::shared_future<Made>> let_go();
 
   mutable std::mutex mutex_;
   size_t recent_limit_;
   Entries entries_;
-  std::list<const std::string*> recent_;  // keys of `entries_`, the latest first
-  size_t sweep_at_ = 0;
+  std::list<const std::string*> recent_;  // keys of `entries_`, most recently used first
+  size_t sweep_at_ = 0;                   // number of entries at which unowned ones are removed
 };
 
 }  // namespace aoe

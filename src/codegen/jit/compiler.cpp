@@ -32,10 +32,10 @@
 namespace aoe {
 namespace {
 
-// Far beyond the instruction cache of any processor: such a kernel was unrolled by mistake.
+// Far larger than the instruction cache of any processor: such a kernel is unrolled too much.
 constexpr size_t kMaxObjectBytes = 1 << 20;
 
-// Levels of the x86-64 psABI: exactly what the device's instruction sets promise, and no more.
+// The level of the x86-64 psABI that the device's instruction sets guarantee, and no more.
 std::string cpu_of(const Device& device) {
   if (device.has(Feature::avx512)) return "x86-64-v4";
   if (device.has(Feature::avx2)) return "x86-64-v3";
@@ -47,7 +47,8 @@ const std::string& host_cpu() {
   return name;
 }
 
-// Made anew for each kernel: that takes 0.05 ms, and one that is kept would belong to a thread.
+// Creates a target machine for one kernel. That takes 0.05 ms, and threads could not share one that
+// is kept.
 std::unique_ptr<llvm::LLVMTargetMachine> target_machine(const Device& device) {
   static const bool initialized =
       !llvm::InitializeNativeTarget() && !llvm::InitializeNativeTargetAsmPrinter();
@@ -63,7 +64,7 @@ std::unique_ptr<llvm::LLVMTargetMachine> target_machine(const Device& device) {
           llvm::CodeGenOptLevel::Default)));
 }
 
-// Adds to what has gone wrong. LLVM ends the process at an error that nobody takes.
+// Diagnostic handler that collects errors; without one, LLVM ends the process.
 void note_problem(const llvm::DiagnosticInfo* info, void* problems) {
   if (info->getSeverity() != llvm::DS_Error) return;
   auto& text = *static_cast<std::string*>(problems);
@@ -73,7 +74,7 @@ void note_problem(const llvm::DiagnosticInfo* info, void* problems) {
   info->print(printer);
 }
 
-// One kernel on its way to machine code.
+// One kernel: its module, the target machine, and the passes that write machine code.
 class Assembly {
  public:
   Assembly(const Device& device, const EmitModule& emit)
@@ -110,11 +111,11 @@ class Assembly {
   }
 
  private:
-  // Emitted code is already in registers and vectors; what is left to do is to share and hoist
-  // address arithmetic. docs/design.md has what these cost.
+  // Emitted code is already vectorized and in SSA form; these passes share and hoist address
+  // arithmetic. docs/design.md has their cost.
   void add_passes(llvm::legacy::PassManager& passes) {
-    // First: a pass that needs to know the target, and is not told, makes all passes believe in one
-    // without vectors, and masked loads become a branch for each element.
+    // First, because otherwise the first pass that requires target information creates the default
+    // one, of a machine without vectors, for all passes: masked loads become a branch per element.
     passes.add(llvm::createTargetTransformInfoWrapperPass(machine_->getTargetIRAnalysis()));
     passes.add(llvm::createScopedNoAliasAAWrapperPass());
     passes.add(llvm::createEarlyCSEPass());
@@ -123,8 +124,8 @@ class Assembly {
     passes.add(llvm::createEarlyCSEPass());
   }
 
-  // What TargetMachine::addPassesToEmitFile adds, with a look at the finished code before it is
-  // written.
+  // Adds the passes of TargetMachine::addPassesToEmitFile, and the one that counts spills before
+  // the finished code is written.
   void add_machine_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& stream,
                           llvm::CodeGenFileType type) {
     auto* const information = new llvm::MachineModuleInfoWrapperPass(machine_.get());
@@ -195,7 +196,7 @@ std::shared_ptr<const Code> found(const ObjectCache& disk, const std::string& ke
   try {
     return std::make_shared<Code>(load(*object), object->bytes.size(), object->spills, 0);
   } catch (const Error&) {
-    return nullptr;  // it is made again, and replaced
+    return nullptr;  // the caller compiles it again, and replaces the file
   }
 }
 
@@ -217,7 +218,7 @@ std::shared_ptr<const Code> Compiler::compile(const std::string& key, const Devi
 
 std::shared_ptr<const Code> compile(const std::string& key, const Device& device,
                                     const EmitModule& emit) {
-  // Never destroyed: kernels may be made until the very end.
+  // Never destroyed: kernels may be made until the process ends.
   static Compiler& compiler = *new Compiler(ObjectCache(object_folder()));
   return compiler.compile(key, device, emit);
 }

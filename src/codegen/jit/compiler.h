@@ -19,19 +19,19 @@ namespace aoe {
 using EmitModule = std::function<void(llvm::Module&)>;
 inline constexpr const char* kEntry = "kernel";
 
-// The emitted function as machine code for the device. Throws Error if there is too much of it. Any
-// number of threads may assemble at once.
+// Returns the emitted function as machine code for the device. Throws Error if it is too large. Any
+// number of threads may call it at once.
 MachineObject assembled(const Device& device, const EmitModule& emit);
 
-// All that machine code depends on beside what is emitted: the device's instructions, and the
-// versions of the code generators, ours and LLVM's.
+// Returns a text with everything that machine code depends on besides the emitted function: the
+// device, and the versions of LLVM and of our code generator. A part of the caches' keys.
 std::string assembler_text(const Device& device);
 
-// What the compiler makes of it, for people.
+// Return the emitted function as LLVM IR, before optimization, and as assembly, to read.
 std::string llvm_text(const Device& device, const EmitModule& emit);
 std::string assembly_text(const Device& device, const EmitModule& emit);
 
-// Machine code of one function, alive as long as somebody holds it.
+// Machine code of one function, loaded into the process; unloaded when it is destroyed.
 class Code {
  public:
   Code(LoadedObject loaded, size_t bytes, int spills, double compile_ms)
@@ -43,10 +43,9 @@ class Code {
   }
   const void* entry() const { return loaded_.entry; }
   size_t bytes() const { return bytes_; }
-  // Instructions inside innermost loops that store a vector register to the stack or bring one
-  // back.
+  // Instructions in innermost loops that store a vector register to the stack or reload one.
   int spills() const { return spills_; }
-  // What making it took in this process; 0 if it came from a cache on disk.
+  // Time to compile and load it in this process; 0 if it came from the object cache.
   double compile_ms() const { return compile_ms_; }
 
  private:
@@ -56,17 +55,18 @@ class Code {
   double compile_ms_;
 };
 
-// Makes code, and finds what was made before: in memory what was used lately, on disk what other
-// processes made. Any number of threads may use it at once.
+// A Compiler compiles functions and caches their code, in memory (CodeCache) and on disk, shared
+// between processes (ObjectCache). Any number of threads may use it at once.
 class Compiler {
  public:
-  // A large model has some hundreds of kernels, of some ten thousand bytes each.
+  // Kernels that the code cache keeps. A large model has some hundreds of kernels, of some ten
+  // thousand bytes each.
   static constexpr size_t kRecentKernels = 4096;
 
   explicit Compiler(ObjectCache disk, size_t recent = kRecentKernels)
       : disk_(std::move(disk)), in_memory_(recent) {}
 
-  // As the function below.
+  // See the function below.
   std::shared_ptr<const Code> compile(const std::string& key, const Device& device,
                                       const EmitModule& emit);
 
@@ -75,9 +75,9 @@ class Compiler {
   CodeCache in_memory_;
 };
 
-// The code for `key`, which says everything that the emitted function depends on beside the device.
-// Callers that ask for the same key at the same time share one compilation. Any number of threads
-// may compile at once. The process has one Compiler for all; its folder on disk is that of
+// Returns the code for `key`, a text with everything that the emitted function depends on besides
+// the device. Callers that ask for the same key at the same time share one compilation. Any number
+// of threads may compile at once. The process has one Compiler; its folder on disk is that of
 // `object_folder()` at the first call.
 std::shared_ptr<const Code> compile(const std::string& key, const Device& device,
                                     const EmitModule& emit);

@@ -13,8 +13,8 @@
 namespace aoe {
 namespace {
 
-// What the linker reports beside the error that it returns: the reason, usually. Linking happens in
-// the thread that asks for it.
+// Errors that the linker reports besides the one that it returns: usually the reason. Linking
+// happens in the thread that asks for it.
 thread_local std::string reported;
 
 [[noreturn]] void fail_with(llvm::Error error) {
@@ -32,7 +32,7 @@ void expected(llvm::Error error) {
   if (error) fail_with(std::move(error));
 }
 
-// One for the process, never destroyed: kernels may run until the very end.
+// One for the process, never destroyed: kernels may run until the process ends.
 class Linker {
  public:
   static Linker& instance() {
@@ -58,7 +58,7 @@ class Linker {
  private:
   Linker() {
     llvm::InitializeNativeTarget();
-    // Kernels have no constructors and call nothing of the process but the library functions.
+    // Kernels have no constructors and call no functions of the process but library_functions().
     jit_ = expected(llvm::orc::LLJITBuilder()
                         .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
                         .setLinkProcessSymbolsByDefault(false)

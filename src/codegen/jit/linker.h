@@ -7,12 +7,12 @@
 namespace aoe {
 
 struct LoadedObject {
-  void* entry = nullptr;
-  std::shared_ptr<void> owner;  // unloads the code when it goes
+  void* entry = nullptr;        // of the function kEntry
+  std::shared_ptr<void> owner;  // unloads the code when its last copy is destroyed
 };
 
-// Gives an object addresses in this process and finds what it calls among the library functions, by
-// name: an object has no address in it before. Throws Error if that fails. Any thread may call it.
+// Loads an object into this process: relocates it, and resolves the functions it calls by name to
+// library_functions(). Throws Error if that fails. Any thread may call it.
 LoadedObject load(const MachineObject& object);
 
 }  // namespace aoe

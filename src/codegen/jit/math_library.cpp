@@ -9,7 +9,7 @@
 namespace aoe {
 namespace {
 
-// Wraps around; a negative exponent gives the reciprocal, rounded towards zero.
+// base^exponent modulo 2^64.
 uint64_t power(uint64_t base, uint64_t exponent) {
   uint64_t result = 1;
   for (uint64_t square = base; exponent != 0; exponent >>= 1) {
@@ -19,6 +19,7 @@ uint64_t power(uint64_t base, uint64_t exponent) {
   return result;
 }
 
+// base^exponent, wrapping around; for a negative exponent the reciprocal, rounded towards zero.
 int64_t signed_power(int64_t base, int64_t exponent) {
   if (exponent >= 0) {
     return static_cast<int64_t>(

@@ -23,19 +23,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file is its key (a loop nest's text) and an object: anything beyond this is none of ours.
+// Larger files are neither read nor written. A file holds a key (the text of a loop nest) and an
+// object of at most 1 MB (kMaxObjectBytes in compiler.cpp).
 constexpr int64_t kMaxFileBytes = 16 << 20;
-// What a sweep leaves, in eighths of the bound, so that the next is not due at once.
+// A sweep leaves so many eighths of the bound, so that the next one is not due at once.
 constexpr int64_t kLeftEighths = 7;
-// A file that is still being written is younger than this, in seconds.
+// Age in seconds from which an unfinished file counts as abandoned by its writer.
 constexpr time_t kAbandoned = 3600;
-constexpr size_t kNameLength = 16;
+constexpr size_t kNameLength = 16;  // hexadecimal digits
 
 bool only_ours(const struct stat& info) {
   return info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// What follows goes through the descriptor: a folder that is exchanged after the check is not used.
+// Opens the folder if only this user can write to it. All accesses go through its descriptor, so
+// that a folder that is exchanged after the check is not used.
 File opened_folder(const fs::path& folder) {
   if (folder.empty()) return File(-1);
   File opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -54,7 +56,7 @@ void make_folders(const fs::path& folder) {
 
 std::string file_name(const std::string& key) { return fmt::format("{:016x}", stable_hash(key)); }
 
-// Read, not mapped: a mapped file that another process cuts would end this one.
+// Reads instead of mapping: truncating a mapped file in another process would kill this one.
 std::optional<std::string> read_all(int file, int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
   size_t done = 0;
@@ -78,7 +80,8 @@ uint64_t random_number() {
   return number;
 }
 
-// A process is killed that writes beyond its limit, unless it ignores the signal.
+// Whether the limit on file sizes allows a file of so many bytes: a write beyond it kills the
+// process, unless it ignores SIGXFSZ.
 bool may_write(size_t bytes) {
   rlimit limit = {};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
@@ -93,12 +96,12 @@ int64_t disk_bytes(int64_t file_bytes) {
 
 struct Kept {
   std::string name;
-  int64_t bytes = 0;
-  timespec used = {};
+  int64_t bytes = 0;   // on disk
+  timespec used = {};  // last use: `find` updates the modification time
 };
 
-// The files of the cache. Those that were never finished go at once; those of others are left
-// alone.
+// Lists the files of the cache and deletes abandoned unfinished ones. Files with other names are
+// left alone.
 std::vector<Kept> kept_files(int folder) {
   std::vector<Kept> found;
   // A separate descriptor: closedir closes it.
@@ -135,7 +138,7 @@ void sweep(int folder, int64_t max_bytes) {
   });
   for (const Kept& file : files) {
     if (total <= max_bytes / 8 * kLeftEighths) return;
-    // Another process may have removed it; it is gone either way.
+    // The result does not matter: another process may have removed the file.
     unlinkat(folder, file.name.c_str(), 0);
     total -= file.bytes;
   }
@@ -176,7 +179,7 @@ void ObjectCache::keep(const std::string& key, const MachineObject& object) cons
   const std::string bytes = object_file(key, object);
   if (static_cast<int64_t>(bytes.size()) > kMaxFileBytes || !may_write(bytes.size())) return;
 
-  // Written beside and renamed: nobody reads half of it.
+  // Written under another name and renamed, so that nobody reads an incomplete file.
   const uint64_t number = random_number();
   const std::string name = file_name(key);
   const std::string beside = fmt::format("{}.{:016x}", name, number);
@@ -188,8 +191,8 @@ void ObjectCache::keep(const std::string& key, const MachineObject& object) cons
     unlinkat(folder.get(), beside.c_str(), 0);
     return;
   }
-  // On average once for every sixteenth of the bound that all processes write, without a word
-  // between them.
+  // Sweeps at random, on average once for every sixteenth of the bound that all processes together
+  // write, so that they need not communicate.
   const int64_t chances = max_bytes_ / 16 / disk_bytes(static_cast<int64_t>(bytes.size()));
   if (chances == 0 || number % static_cast<uint64_t>(chances) == 0) sweep(folder.get(), max_bytes_);
 }

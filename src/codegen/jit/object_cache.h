@@ -8,28 +8,30 @@
 
 namespace aoe {
 
-// One function as machine code that is bound to no address yet: an object file.
+// One function as relocatable machine code: an object file.
 struct MachineObject {
   std::vector<char> bytes;
-  // Instructions inside loops that store a vector register to the stack or bring one back.
+  // Instructions in innermost loops that store a vector register to the stack or reload one.
   int spills = 0;
 
   bool operator==(const MachineObject&) const = default;
 };
 
-// Objects kept in a folder between processes, each in a separate file named by its key.
+// An ObjectCache keeps objects in a folder, shared between processes, each in a separate file named
+// by a hash of its key.
 //
-// A cache in the strict sense: whatever goes wrong (another owner, a full or read-only disk, a
-// damaged file, other processes at the same time, a folder that vanishes) is a miss, never an
-// error, and the folder may be deleted at any time. Any thread may call it.
+// It is a cache only: any problem (another owner, a full or read-only disk, a damaged file, other
+// processes at the same time, a folder that vanishes) is a miss, never an error, and the folder may
+// be deleted at any time. Any thread may call it.
 //
-// What is found there is run, so the folder must belong to the effective user and be writable by
+// Cached code is executed, so the folder must belong to the effective user and be writable by
 // nobody else; otherwise nothing is read or written.
 class ObjectCache {
  public:
   static constexpr int64_t kMaxBytes = int64_t{256} << 20;
 
-  // An empty path: no cache. Beyond `max_bytes` on disk, those unused for longest are removed.
+  // An empty path disables the cache. Beyond `max_bytes` on disk, the least recently used objects
+  // are removed.
   explicit ObjectCache(std::filesystem::path folder, int64_t max_bytes = kMaxBytes)
       : folder_(std::move(folder)), max_bytes_(max_bytes) {}
 

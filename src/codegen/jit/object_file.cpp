@@ -9,7 +9,7 @@
 namespace aoe {
 namespace {
 
-// In this machine's byte order: a file from one of another order has another version.
+// In the byte order of the machine: with another byte order, the version differs.
 struct Header {
   std::array<char, 8> magic{'a', 'o', 'e', ' ', 'c', 'o', 'd', 'e'};
   uint32_t version = 1;

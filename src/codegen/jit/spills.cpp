@@ -11,7 +11,7 @@
 namespace aoe {
 namespace {
 
-// Scalars, masks and addresses are narrower.
+// Smallest size of a spilled vector register; scalars, masks and addresses are narrower.
 constexpr uint64_t kVectorBytes = 16;
 
 class CountSpills : public llvm::MachineFunctionPass {

@@ -6,9 +6,10 @@ class Pass;
 
 namespace aoe {
 
-// A pass over finished machine code that adds to `count` the instructions inside loops that store a
-// vector register to the stack or bring one back, also as an operand of another instruction. The
-// register allocator marks the slots it spills to, and the marks outlive every later pass.
+// Returns a pass over finished machine code that adds to `count` the instructions in innermost
+// loops that store a vector register to the stack or reload one, also as a memory operand of
+// another instruction. The register allocator marks its spill slots, and later passes keep these
+// marks.
 llvm::Pass* count_spills_pass(int& count);
 
 }  // namespace aoe
