@@ -23,7 +23,7 @@ ArenaPool::Lease ArenaPool::take(int64_t bytes, const Backend* backend) {
       free_.reserve(blocks_ + 1);
       ++blocks_;
     } else {
-      // A larger one takes its place.
+      // All are too small: frees the largest, which a larger one replaces.
       too_small = std::move(free_.back());
       free_.pop_back();
     }

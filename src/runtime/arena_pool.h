@@ -10,8 +10,8 @@
 
 namespace aoe {
 
-// The memory that runs of one model work in. A run has one block to itself, and leaves it for the
-// next one: as many are kept as were ever in use at once. Any thread may call it.
+// An ArenaPool keeps the arenas of one model's runs. A run has a block to itself and returns it for
+// the next one: the pool keeps as many blocks as were ever in use at once. Any thread may call it.
 class ArenaPool {
   struct Block {
     int64_t bytes = 0;
@@ -19,7 +19,7 @@ class ArenaPool {
   };
 
  public:
-  // A block that goes back to the pool, which must outlive it.
+  // Owns a block and returns it to the pool, which must outlive the lease.
   class Lease {
    public:
     Lease(ArenaPool& pool, Block block) : pool_(pool), block_(std::move(block)) {}
@@ -34,9 +34,8 @@ class ArenaPool {
     Block block_;
   };
 
-  // At least so many bytes, aligned as what begins in an arena. Throws std::bad_alloc. Allocates,
-  // from the backend if there is one, only if no block that was used before is free and large
-  // enough.
+  // Returns a block of at least `bytes`, aligned to kArenaAlignment. Allocates, from the backend if
+  // there is one, only if no free block is large enough. Throws std::bad_alloc.
   Lease take(int64_t bytes, const Backend* backend);
 
  private:
@@ -44,7 +43,7 @@ class ArenaPool {
 
   std::mutex mutex_;
   std::vector<Block> free_;
-  size_t blocks_ = 0;  // free or not: there is room for all of them in `free_`
+  size_t blocks_ = 0;  // free or in use; `free_` has capacity for all, so give_back cannot fail
 };
 
 }  // namespace aoe

@@ -11,8 +11,12 @@
 
 // On load, in the order of the constructor: the plan (plan/plan.cpp), a kernel or an evaluator for
 // each of its steps (`compile_steps`, `prepare`), the arena (`lay_out_arena`). A run goes through
-// `execute`, `run_step` and `run_kernel`; values have their memory where `elements_of` says. Steps
-// without static shapes (host kernels, control flow) take `run_apart`, which handles Values.
+// `execute`, `run_step` and `run_kernel`; `elements_of` has the address of each value. Steps
+// without static shapes (host kernels, control flow) go through `run_apart`, which handles separate
+// Values.
+//
+// Invariant: after construction nothing changes but the arena pool, the policies looked up and the
+// executables of bodies, all of which lock. All other state of a run is in its `Run`.
 
 namespace aoe {
 namespace {
@@ -20,8 +24,8 @@ namespace {
 using Kind = PlanStep::Kind;
 using In = BufferAssignment::In;
 
-// A node whose shapes only a run knows is compiled when it runs, for these shapes alone: worth it
-// where the reference would take longer than the compiler.
+// Late nodes with more work (work_of) than this are compiled during the run, for its shapes only.
+// With less work, the reference takes less time than the compiler.
 constexpr int64_t kWorthCompilingLate = int64_t{1} << 24;
 
 }  // namespace
@@ -57,8 +61,9 @@ Executable::Executable(Graph graph, Engine engine)
   lay_out_arena();
 }
 
-// Compiling is most of the time that loading takes. Kernels lay out weights as they need them, or
-// hold them: what only they read goes when the last one is made.
+// Compiles steps in parallel, since compiling takes most of the time of a load. Kernels pack
+// weights or own them, so a constant that only kernels read is dropped when the last of these is
+// made.
 void Executable::compile_steps() {
   std::vector<std::atomic<int>> readers(graph_.values.size());
   for (const int id : graph_.outputs) ++readers[static_cast<size_t>(id)];
@@ -139,7 +144,8 @@ std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const {
   return kernels;
 }
 
-// Arenas begin with the pointers that a kernel is given, its inputs and its outputs.
+// An arena begins with the addresses that are passed to the current kernel, of its inputs and
+// outputs. Buffers of the plan and the work memory of kernels follow.
 void Executable::lay_out_arena() {
   size_t most_pointers = 0;
   std::vector<Lifetime> lifetimes = plan_.buffers;
@@ -185,7 +191,7 @@ const std::byte* Executable::elements_of(int value, const Run& run) const {
   return nullptr;
 }
 
-// What a step makes is never a constant or in an input.
+// For values that a step writes, which are never constants or in an input.
 std::byte* Executable::elements_of(int value, Run& run) const {
   return const_cast<std::byte*>(elements_of(value, std::as_const(run)));
 }
@@ -280,7 +286,7 @@ void Executable::copy_leftovers(const PlanStep& step, Run& run) const {
   for (const PlanStep::Copy& part : step.copies) {
     const auto to = static_cast<size_t>(part.to);
     if (assignments_[to].in == In::apart) {
-      // All of a value that is apart too: they share it.
+      // A reshape of a whole separate Value: both share its memory.
       const Tensor& whole = run.apart[static_cast<size_t>(part.from)].tensor();
       run.apart[to] = whole.reshaped(*graph_.value(part.to).type.shape);
     } else {
@@ -290,7 +296,7 @@ void Executable::copy_leftovers(const PlanStep& step, Run& run) const {
   }
 }
 
-// A step whose inputs and outputs are separate Values.
+// Runs a step whose inputs and outputs are separate Values; lowers it first if it is late.
 void Executable::run_apart(const Step& step, const PlanStep& plan, Run& run) const {
   const Node& node = *step.node;
   std::vector<Value> results;
@@ -420,7 +426,7 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
             "input '{}' is given without its elements", graph_.value(graph_.inputs[i]).name);
   }
   check_outputs(outputs);
-  // Only addresses at which elements can be are good for all that may run.
+  // Kernels and host kernels need memory aligned to its elements: runs on copies otherwise.
   if (!std::all_of(inputs.begin(), inputs.end(), is_aligned) ||
       !std::all_of(outputs.begin(), outputs.end(), is_aligned)) {
     std::vector<Tensor> copies;

@@ -17,25 +17,25 @@ namespace aoe {
 
 class GraphRunner;
 
-// What runs the workloads of a graph.
+// The resources that run the workloads of a graph.
 struct Engine {
   int threads = 1;
-  std::shared_ptr<const Backend> backend;  // makes its kernels; null: the reference evaluator
+  std::shared_ptr<const Backend> backend;  // compiles kernels; null: the reference evaluator
   std::shared_ptr<ArenaPool> arenas = std::make_shared<ArenaPool>();
-  std::shared_ptr<const StoredPolicies> policies = {};  // nothing: the default ones
-  bool keep_weights = false;  // for further kernels, though those that are made have theirs
+  std::shared_ptr<const StoredPolicies> policies = {};  // null: default policies
+  bool keep_weights = false;  // keep constants that only kernels read, to make more kernels
 };
 
-// A step that a kernel does, and what it takes to make another for it.
+// A step that runs a kernel, with what is needed to make another kernel for it.
 struct KernelUse {
   size_t step = 0;
   std::vector<const Node*> nodes;
   std::shared_ptr<const Kernel> kernel;
-  std::vector<Tensor> weights;  // as Kernel takes them; empty ones unless the engine keeps them
+  std::vector<Tensor> weights;  // as Kernel takes them; dropped ones are empty
 };
 
-// A simplified graph with every node ready to run. Immutable, so any number of threads may run it
-// at once; each run has an arena to itself.
+// An Executable is a simplified graph with every node ready to run. Immutable, so any number of
+// threads may run it at once; each run has an arena to itself.
 class Executable {
  public:
   Executable(Graph graph, Engine engine);
@@ -45,31 +45,32 @@ class Executable {
 
   std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr,
                          KernelOverride* kernel_override = nullptr) const;
-  // Inputs of the types that it was made for, in memory; outputs of the types that they have.
+  // Runs on the caller's memory. Inputs must have the types that the executable was made for,
+  // outputs those that the graph gives them.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                 Watch* watch = nullptr, KernelOverride* kernel_override = nullptr) const;
 
-  // Without the constants that only kernels read, which have them.
+  // Constants that only kernels read are dropped from the graph, unless Engine::keep_weights.
   const Graph& graph() const { return graph_; }
-  // Of those nodes whose shapes are known before a run, in order.
+  // The kernels of all steps that have one, in order. Late nodes get theirs during a run.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
   std::vector<KernelUse> kernel_uses() const;
 
  private:
-  // What the plan's step of the same number needs to run.
+  // What the plan step of the same index needs to run.
   struct Step {
     const Node* node = nullptr;
     std::shared_ptr<const Kernel> kernel;              // of a workload
     std::shared_ptr<const Evaluator> evaluator;        // or its reference
-    std::vector<std::unique_ptr<GraphRunner>> bodies;  // as the node lists them
-    int64_t work = 0;                                  // the kernel's memory in the arena
+    std::vector<std::unique_ptr<GraphRunner>> bodies;  // in the order of Node::bodies
+    int64_t work = 0;                                  // offset of the work memory in the arena
   };
-  // What one run works on.
+  // The state of one run.
   struct Run {
     std::span<const TensorView> inputs;
     std::span<const TensorView> outputs;
     std::byte* arena = nullptr;
-    std::vector<Value> apart;  // by value of the graph, if any are separate
+    std::vector<Value> apart;  // separate Values, by graph value; empty if the plan has none
     Watch* watch = nullptr;
     KernelOverride* kernel_override = nullptr;
   };
@@ -89,10 +90,10 @@ class Executable {
   void run_apart(const Step& step, const PlanStep& plan, Run& run) const;
   std::vector<Value> run_host(const Step& step, const HostKernel& kernel, std::vector<Value> inputs,
                               const Run& run) const;
-  // Where the elements of a value of the graph are. Null for a constant that only kernels read.
+  // The address of a graph value's elements. Null for a constant that was dropped.
   const std::byte* elements_of(int value, const Run& run) const;
   std::byte* elements_of(int value, Run& run) const;
-  // A constant, or what is apart.
+  // A constant or a separate Value.
   Value value_of(int value, const Run& run) const;
   void parallel_memcpy(const std::byte* from, std::byte* to, int64_t bytes) const;
 
@@ -100,10 +101,9 @@ class Executable {
   Engine engine_;
   Plan plan_;
   std::vector<Step> steps_;
-  std::vector<BufferAssignment>
-      assignments_;  // of the graph's values; offsets are counted from where arenas begin
-  std::vector<int> bool_inputs_;  // inputs of bools, which are copied into the arena
-  bool any_apart_ = false;
+  std::vector<BufferAssignment> assignments_;  // the plan's; arena offsets from the arena's start
+  std::vector<int> bool_inputs_;  // inputs of bools: normalized copies of them are in the arena
+  bool any_apart_ = false;        // whether any value is a separate Value
   int64_t arena_bytes_ = 0;
 };
 

@@ -22,7 +22,7 @@ std::shared_ptr<const Executable> GraphRunner::prepare(const std::vector<ValueTy
       return recent_.front().executable;
     }
   }
-  // Two callers with the same new types may both come here; either result serves.
+  // Two callers with the same new types may both prepare an executable; either one can be kept.
   Graph graph = *graph_;
   for (size_t i = 0; i < types.size(); ++i) graph.value(graph.inputs[i]).type = types[i];
   simplify(graph);

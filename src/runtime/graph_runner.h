@@ -9,21 +9,23 @@
 
 namespace aoe {
 
-// Runs one graph on inputs of any types: for each combination of them the graph is simplified and
-// prepared once, and the last sixteen are kept. Any number of threads may call it.
+// A GraphRunner runs one graph on inputs of any types. For each combination of types the graph is
+// simplified and prepared once; the sixteen most recently used are kept. Any number of threads may
+// call it.
 class GraphRunner {
  public:
   GraphRunner(std::shared_ptr<const Graph> graph, Engine engine)
       : graph_(std::move(graph)), engine_(std::move(engine)) {}
 
-  // `inputs` in the order of the graph's.
+  // `inputs` are in the order of the graph's.
   std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr);
 
-  // Prepares for inputs of these types, so that what is wrong with the graph shows before a run.
+  // Returns the executable for inputs of these types, prepared now if it is not kept. Throws Error
+  // if the graph is invalid for them.
   std::shared_ptr<const Executable> prepare(const std::vector<ValueType>& types);
 
-  // What is known of the outputs for inputs of these types; where nothing else is known of an
-  // extent, 0.
+  // Returns the types of the outputs for inputs of these types, as far as they are known. Where
+  // only the declared rank is known, unknown extents are 0.
   std::vector<ValueType> output_types(const std::vector<ValueType>& types);
 
  private:

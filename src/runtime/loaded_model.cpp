@@ -11,6 +11,15 @@
 #include "graph/simplify.h"
 #include "policy/policy_text.h"
 
+// Loads models and runs them on checked inputs. In reading order:
+//   engine_of, stored_policies   threads, backend, and policies from banks and .om files
+//   store_policies               policies of a compiled model, for an .om file
+//   Symbols, fix_shapes          sizes of symbolic dimensions, from options or inputs
+//   check_feed, check_view       the inputs of a run against what the model declares
+//   LoadedModel                  made_of and the constructor load, the others run
+//
+// Invariant: exactly one of `only_` (all input types are fixed) and `runner_` is set.
+
 namespace aoe {
 namespace {
 
@@ -38,7 +47,7 @@ Engine engine_of(const LoadOptions& options, const std::shared_ptr<const Backend
   return engine;
 }
 
-// The policies that came with a model, if they are for the machine at hand.
+// Returns the policies in the model's file, if they are for this target; else reports why not.
 std::map<uint64_t, std::string> policies_for(const Target& target, OmModel& model,
                                              const std::string& place) {
   if (model.policies.empty()) return {};
@@ -59,7 +68,7 @@ std::map<uint64_t, std::string> policies_for(const Target& target, OmModel& mode
   return std::move(model.policies);
 }
 
-// Nothing where there are none.
+// Returns null if there is neither a bank, nor a policy in the model's file, nor graph times.
 std::shared_ptr<const StoredPolicies> stored_policies(OmModel& model, const Engine& engine,
                                                       const LoadOptions& options,
                                                       const std::string& place) {
@@ -94,10 +103,10 @@ std::string names_of(const std::vector<Port>& ports) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Sizes of symbols, collected from what is given for some inputs.
+// Sizes of symbolic dimensions, collected from the shapes that are given for inputs.
 class Symbols {
  public:
-  // Checks a given size against a declared dimension; remembers what the symbol stands for.
+  // Checks a given size against a declared dimension, and records the size of its symbol.
   void bind(const Dim& dim, int64_t size, const std::string& input, size_t axis) {
     require(!dim.is_static() || dim.size == size,
             "input '{}': axis {} has {} elements, {} are given", input, axis, dim.size, size);
@@ -171,7 +180,7 @@ void check_count(const char* what, const std::vector<Port>& ports, size_t given)
   fail("the model has {} {}s ({}), {} are given", ports.size(), what, names_of(ports), given);
 }
 
-// Words for a message are only made where there is one: this is done at every run.
+// Called in every run: texts for messages are only made if a check fails.
 void check_view(const Port& port, const TensorView& view, Symbols& symbols) {
   if (port.type.kind != ValueType::Kind::tensor || port.type.dtype == DType::string) {
     fail("input '{}' is {}, which has no place in a caller's memory", port.name, port.describe());
@@ -255,13 +264,13 @@ LoadedModel::LoadedModel(Graph graph, const Engine& engine, OmModel* stored)
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     outputs_.push_back(output_port(graph.value(graph.outputs[i]), graph.output_names[i]));
   }
-  // What does not depend on open dimensions is done once, so that all shapes share its weights.
+  // Simplified once for all shapes, as far as open dimensions allow, so that they share weights.
   simplify(graph);
   if (stored != nullptr) stored->graph = graph;
   const bool fixed = std::all_of(inputs_.begin(), inputs_.end(),
                                  [](const Port& port) { return port.type.is_static(); });
   if (!fixed) {
-    // What is still open is known at the first run.
+    // The open dimensions are known at the first run: it prepares the executable.
     runner_ =
         std::make_shared<GraphRunner>(std::make_shared<const Graph>(std::move(graph)), engine);
     return;

@@ -53,7 +53,7 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts) const {
   }
   for (const fs::path& file : banks_) {
     if (missing.empty()) return;
-    // Opened and closed: a process that loads models may fork, and an open file must not.
+    // Closed again after each lookup: the process may fork, and must not do so with an open bank.
     std::vector<Found> found;
     try {
       const std::optional<Bank> bank = Bank::for_reading(file);
@@ -135,7 +135,7 @@ std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workl
                                         std::move(weights));
 }
 
-// Nothing, with a word about it, if the text is not valid.
+// Returns null, with a warning, if the text is not a valid policy.
 std::shared_ptr<const Kernel> StoredPolicies::kernel_by(
     const std::string& text, Origin origin, const std::shared_ptr<const Workload>& workload,
     const Backend& backend, const std::vector<Tensor>& weights) const {

@@ -16,41 +16,43 @@
 
 namespace aoe {
 
-// What policies are looked up for: a machine's widest vectors, and so many threads.
+// Returns the target that policies are looked up for: the device's name and widest vectors, and the
+// number of threads.
 Target target_of(const Device& device, int threads);
 
-// Where the policies of a model's workloads have come from; each distinct workload counts once.
+// Number of distinct workloads of a model, and the sources of their policies.
 struct PolicyCounts {
   int workloads = 0;
   int from_bank = 0;
-  int from_model = 0;  // with the file that the model was loaded from
+  int from_model = 0;  // from the file that the model was loaded from
 };
 
-// Policies from the machine's banks and from the file of a model, in this order; what none of them
-// has is the default's. They may say anything: one that is not valid for its workload on the
-// machine at hand is told of once and not used. Banks may be anything too: what is wrong with one
-// is told of once, and none of them ever fails a load. Any thread may call it.
+// StoredPolicies finds the policies of workloads, first in the machine's banks, then in the file of
+// a model; other workloads have the default policy. Neither source is trusted: a policy that is not
+// valid for its workload on this machine is reported once and not used, and a problem with a bank
+// is reported once and never fails a load. Any thread may call it.
 class StoredPolicies {
  public:
-  // `graph_times`: of tasks, by graph (graph_text), before what banks and the model's file have.
+  // `of_model`: policies and task times in the model's file, by the key of the workload or graph.
+  // `graph_times`: task times by graph (graph_text), which take precedence over all others.
   StoredPolicies(const BankPlaces& banks, Target target, std::map<uint64_t, std::string> of_model,
                  std::map<std::string, std::string> graph_times = {});
 
-  // Looks many workloads up in one reading, ahead of asking for their kernels.
+  // Looks up many workloads with one query, before their kernels are asked for.
   void look_up(const std::vector<const Workload*>& workloads) const;
 
-  // What the tasks of a graph were measured to take, if anybody knows.
+  // Returns the measured times of a graph's tasks, if they are stored anywhere.
   std::optional<TaskTimes> task_times(const std::string& graph) const;
-  // The texts of those that were found, by graph.
+  // The texts of the task times found so far, by graph.
   std::map<std::string, std::string> task_times_found() const;
 
-  // A kernel by the policy for the workload, or by the default one.
+  // Returns a kernel with the stored policy of the workload, or with the default policy.
   std::shared_ptr<const Kernel> kernel(std::shared_ptr<const Workload> workload,
                                        const Backend& backend, std::vector<Tensor> weights) const;
 
   PolicyCounts counts() const;
   const Target& target() const { return target_; }
-  // The files of the banks that are there.
+  // The files of the banks that exist.
   const std::vector<std::filesystem::path>& banks() const { return banks_; }
 
  private:
@@ -64,14 +66,13 @@ class StoredPolicies {
   std::optional<std::string> from_bank(const std::string& text) const;
   void warn(const std::string& line) const;
 
-  std::vector<std::filesystem::path> banks_;  // those that are there
+  std::vector<std::filesystem::path> banks_;  // those that exist
   Target target_;
   std::map<uint64_t, std::string> of_model_;
   std::map<std::string, std::string> graph_times_;
-  mutable std::mutex
-      reading_;               // held while banks are read: whoever comes meanwhile needs the result
-  mutable std::mutex mutex_;  // of what is below
-  // What banks have, by the text of the workload or graph; nothing where they have none.
+  mutable std::mutex reading_;  // held while banks are read, so that others wait for the result
+  mutable std::mutex mutex_;    // protects the members below
+  // Policies or task times in banks, by the text of the workload or graph; nullopt: not in a bank.
   mutable std::map<std::string, std::optional<std::string>> found_;
   mutable std::map<uint64_t, Origin> origins_;  // of the kernels made so far
   mutable std::map<std::string, std::string> task_times_found_;

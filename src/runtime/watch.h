@@ -8,16 +8,16 @@
 
 namespace aoe {
 
-// A step of a run. What it points at is there while a watch is told of it.
+// Describes a step of a run. Its pointers are valid during the call that it is passed to.
 struct StepInfo {
   size_t index = 0;                    // among the steps of the run, from 0
-  std::vector<const Node*> nodes;      // that it does as one
-  const Workload* workload = nullptr;  // what it computes; nothing for what is no loop nest
-  bool compiled = false;               // by a kernel
+  std::vector<const Node*> nodes;      // fused into this step
+  const Workload* workload = nullptr;  // null for host kernels, late nodes and in-place steps
+  bool compiled = false;               // runs a kernel, not the reference
   bool changes_layout = false;         // its output layout differs from its input layout
 };
 
-// Told of every step of a run, in the thread of the run.
+// A Watch observes a run: it is called before and after every step, in the thread of the run.
 class Watch {
  public:
   virtual ~Watch() = default;
@@ -25,8 +25,9 @@ class Watch {
   virtual void step_ended(const StepInfo& step) = 0;
 };
 
-// Runs the kernels of a run in its place, on the memory that they would have had: other kernels
-// for the same workloads, say. `inputs` has null for weights.
+// A KernelOverride replaces the kernels of a run: it is called for each step that has a kernel,
+// with the memory of that step, and runs another kernel for the same workload, for example. Weights
+// that the graph has dropped are null in `inputs`.
 class KernelOverride {
  public:
   virtual ~KernelOverride() = default;
