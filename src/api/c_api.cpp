@@ -6,11 +6,19 @@
 #include "op/onnx_types.h"
 #include "runtime/loaded_model.h"
 
-// The public C interface: errors become statuses and messages here.
+// The public C interface (include/aoe/aoe.h). In reading order:
+//   report, guarded              exceptions become statuses and messages
+//   known_part, options_of       options of callers of any version
+//   view_of, describe_all        inputs and outputs, checked and described
+//   run, run_apart               on the caller's memory, or on separate Values
+//   aoe_...                      the exported functions
+//
+// Invariants: no exception leaves an exported function. Memory of a caller is neither kept nor
+// freed; memory that a run allocates for an output belongs to aoe_output::owner.
 
 struct aoe_model {
   aoe::LoadedModel model;
-  std::vector<aoe_info> inputs;  // what they point at belongs to the model, or is in `shapes`
+  std::vector<aoe_info> inputs;  // they point into `model` and `shapes`
   std::vector<aoe_info> outputs;
   std::vector<std::vector<int64_t>> shapes;
 };
@@ -48,7 +56,7 @@ std::optional<DType> dtype_of(aoe_dtype dtype) {
   }
 }
 
-// Nothing for what is no tensor of numbers.
+// The element type of a tensor of numbers; nullopt for other values.
 std::optional<DType> number_type(const ValueType& type) {
   const bool numbers = type.kind == ValueType::Kind::tensor && type.dtype != DType::string;
   return numbers ? type.dtype : std::nullopt;
@@ -60,7 +68,7 @@ aoe_info info_of(const Port& port, std::vector<std::vector<int64_t>>& shapes) {
   if (port.type.dtype) info.dtype = onnx_code(*port.type.dtype);
   if (!port.dims) return info;
   std::vector<int64_t>& shape = shapes.emplace_back();
-  shape.reserve(port.dims->size() + 1);  // so that a scalar's has an address
+  shape.reserve(port.dims->size() + 1);  // so that the shape of a scalar is not NULL
   for (const Dim& dim : *port.dims) shape.push_back(dim.size);
   info.rank = shape.size();
   info.shape = shape.data();
@@ -70,7 +78,8 @@ aoe_info info_of(const Port& port, std::vector<std::vector<int64_t>>& shapes) {
   return info;
 }
 
-// Callers of another version may know fewer members, or more as long as they do not use them.
+// Returns the members that this version knows. Callers of another version may have fewer, or more
+// if these are zero.
 aoe_options known_part(const aoe_options* given) {
   aoe_options options{};
   if (given == nullptr) return options;
@@ -85,7 +94,7 @@ aoe_options known_part(const aoe_options* given) {
   return options;
 }
 
-// Before a shape is read: a rank that nobody has set is any number.
+// Called before a shape is read: a rank that was not set may be any number.
 void require_rank(std::string_view input, size_t rank) {
   if (rank <= AOE_MAX_RANK) return;
   fail("input '{}' is given {} dimensions, more than {}", input, rank,
@@ -133,7 +142,7 @@ std::span<const int64_t> shape_of(const Port& port, const aoe_input& input) {
   return *port.type.shape;
 }
 
-// Words for a message are only made where there is one: this is done at every run.
+// Called in every run: texts for messages are only made if a check fails.
 TensorView view_of(const Port& port, const aoe_input& input) {
   if (input.data == nullptr && input.dtype == AOE_UNKNOWN) {
     fail("input '{}' ({}) is not given", port.name, port.describe());
@@ -165,7 +174,8 @@ void check_output(const Port& port, const aoe_output& output, const ValueType& t
           port.name, type.shape->size(), static_cast<int>(AOE_MAX_RANK));
 }
 
-// Says of every output what it is; false, and an error, unless there is room for all.
+// Sets the size and shape of every output. Returns false, with an error reported, if the memory
+// given for one is too small.
 bool describe_all(const std::vector<Port>& ports, const std::vector<ValueType>& types,
                   std::span<aoe_output> outputs) {
   bool fits = true;
@@ -185,6 +195,7 @@ bool describe_all(const std::vector<Port>& ports, const std::vector<ValueType>& 
   return fits;
 }
 
+// Makes the caller the owner of a tensor: aoe_output_free deletes it.
 void hand_over(Tensor owned, aoe_output& output) {
   output.dtype = onnx_code(owned.dtype());
   output.room = output.bytes;
@@ -193,7 +204,8 @@ void hand_over(Tensor owned, aoe_output& output) {
   output.owner = owner.release();
 }
 
-// On separate values, for what only a run knows or no view can hold.
+// Runs on separate Values: for outputs whose types only a run determines, and for models with
+// inputs that are no tensors.
 aoe_status run_apart(const LoadedModel& model, std::span<const aoe_input> inputs,
                      std::span<aoe_output> outputs) {
   std::map<std::string, Value> feeds;
@@ -235,7 +247,7 @@ aoe_status run(const LoadedModel& model, std::span<const aoe_input> inputs,
                                  [](const ValueType& type) { return type.is_static(); });
   if (!known) return run_apart(model, inputs, outputs);
   if (!describe_all(model.outputs(), types, outputs)) return AOE_TOO_SMALL;
-  std::vector<Tensor> found(outputs.size());  // memory for outputs without some
+  std::vector<Tensor> found(outputs.size());  // memory for outputs whose `data` is NULL
   std::vector<TensorView> wanted;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].data == nullptr) found[i] = Tensor(types[i].tensor());
