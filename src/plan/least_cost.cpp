@@ -13,7 +13,7 @@
 //   Elimination::eliminate   removes variables one by one
 //   Elimination::remove      one of them: its best option for each choice of its neighbours
 //   Elimination::chosen      backwards: reads off the options
-//   tie, improve             what is done where tables would be too large
+//   tie, improve             the fallback where tables would be too large
 //
 // Removing b from a chain of terms f and g leaves a table over its neighbours a and c:
 //

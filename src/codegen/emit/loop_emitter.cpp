@@ -347,7 +347,7 @@ class LoopEmitter {
   //   line          | a0 a1 a2 a3 | a4 a5 a6 a7 |
   //   wanted            [a1 a2 a3    a4]             shift 1
   //   accumulators  | s0 s1 s2 s3 | s4 s5 s6 s7 |    result: s1 s2 s3 s4
-  // By block and position of the first element in the line; null where nothing was added.
+  // Keyed by block and position of the first element in the line; null if nothing was added.
   using ShiftedAccumulators = std::map<std::pair<int, int64_t>, Carried>;
 
   // Whether out-of-range elements do not change sums, except with infinite weights

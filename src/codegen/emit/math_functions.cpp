@@ -292,7 +292,7 @@ llvm::Value* hyperbolic_tangent(const VectorIr& ir, Value x) {
 }
 
 llvm::Value* error_function(const VectorIr& ir, Value x) {
-  // As many pieces as a permutation of one register can look up.
+  // The table has as many pieces as a permutation of one register can look up.
   return register_lanes(ir, lanes_of(x)) == 16 ? erf_by(ir, kErf16, x) : erf_by(ir, kErf8, x);
 }
 

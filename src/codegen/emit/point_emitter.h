@@ -122,7 +122,7 @@ class PointEmitter {
     std::map<std::pair<int64_t, int64_t>, llvm::Value*> parts;  // part_of, by rest and place
   };
 
-  // What a load reads of a line: lane i is the element at (first + i) * step + rest.
+  // The elements of a line that a load reads: lane i is the one at (first + i) * step + rest.
   struct InLine {
     Line* line;
     int64_t step;
@@ -169,7 +169,7 @@ class PointEmitter {
   // `value` where the mask is true, else `outside`, or zero if there is none.
   llvm::Value* instead(llvm::Value* mask, llvm::Value* value, llvm::Value* outside);
   llvm::Value* first_lanes(int64_t count, int lanes);  // a mask; null: all
-  // And of masks, sum of integers. Either operand may be null: the result is then the other one.
+  // Conjunction of masks; sum of integers. If an operand is null, the result is the other one.
   llvm::Value* both(llvm::Value* a, llvm::Value* b);
   llvm::Value* plus(llvm::Value* a, llvm::Value* b, bool no_wrap = false);
 
