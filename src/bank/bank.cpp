@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kApplication = 0x616f6562;  // "aoeb", by which `file` and others know a bank
+constexpr int64_t kApplication = 0x616f6562;  // "aoeb", which tools such as `file` recognize
 constexpr int64_t kSchemaVersion = 1;         // of the tables
-// Of what the fields of an entry say. What a version does not know it leaves alone.
+// Formats of an entry. A version ignores entries in formats that it does not know.
 constexpr int64_t kPolicyFormat = 1;
 constexpr int64_t kGraphFormat = 2;
 
-// Loading a model is not to wait long for a bank; whoever has tuned for minutes waits longer.
+// Loading a model must not wait long for a bank; a job that has tuned for minutes waits longer.
 constexpr int kReadBusyMs = 1000;
 constexpr int kWriteBusyMs = 30000;
 
@@ -65,7 +65,7 @@ bool is_empty(const Database& database) {
   return database.integer("SELECT count(*) FROM sqlite_schema") == 0;
 }
 
-// The processor that a bank is for.
+// Fails if the database is not a bank of a known version. Returns the processor that it is for.
 std::string checked(const Database& database) {
   const std::string file = database.file().string();
   require(database.integer("PRAGMA application_id") == kApplication, "'{}' is not a bank", file);
@@ -76,8 +76,8 @@ std::string checked(const Database& database) {
   return database.text("SELECT soc_version FROM bank");
 }
 
-// A rollback journal, also where another tool had set a write-ahead log, and no mapped memory:
-// both alternatives fail on network file systems, and the log would have readers create files.
+// Sets a rollback journal, even if another tool had set a write-ahead log, and no memory mapping:
+// both alternatives fail on network file systems, and with a log readers would create files.
 void set_up(Database& database) {
   database.text("PRAGMA journal_mode = DELETE");
   database.run("PRAGMA mmap_size = 0");
@@ -86,7 +86,7 @@ void set_up(Database& database) {
 
 void create_tables(Database& database, const std::string& soc_version) {
   Transaction transaction(database);
-  // Another process may have been first.
+  // Another process may have created them first.
   if (is_empty(database)) {
     database.run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication,
                              kSchemaVersion));
@@ -141,7 +141,7 @@ std::string key_text(const std::string& workload) {
 std::optional<Bank> Bank::for_reading(const fs::path& file) {
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
-  // A writer that was killed leaves its journal; only who may write can undo what it had begun.
+  // A killed writer leaves its rollback journal; undoing its transaction needs write access.
   fs::path journal = file;
   journal += "-journal";
   const bool undo = fs::exists(journal, error) && access(file.c_str(), W_OK) == 0;
@@ -156,14 +156,14 @@ Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
   make_folders(file);
   auto database = std::make_unique<Database>(file, Database::Access::create, kWriteBusyMs);
   const bool fresh = is_empty(*database);
-  // Before anything is changed: it may be somebody else's file.
+  // Check before any change: the file may belong to another program.
   if (!fresh) checked(*database);
   set_up(*database);
   if (fresh) create_tables(*database, soc_version);
   const std::string found = checked(*database);
   require(found == soc_version, "bank '{}' is for {}, this is {}", file.string(), found,
           soc_version);
-  // Shows now, and not after hours of tuning, that it cannot be written to.
+  // An empty write fails now, and not after hours of tuning, if the file is not writable.
   Transaction(*database).commit();
   return {std::move(database), soc_version};
 }
@@ -211,7 +211,7 @@ Found Bank::find(Statement& select, const std::string& workload, const Target& t
   select.bind(key_text(workload));
   while (select.step()) {
     StoredEntry entry = stored(select);
-    // Damage may be anywhere, so what is damaged cannot be told to be for something else.
+    // Report it whatever its workload and target are: in a damaged entry, those may be wrong too.
     if (entry.state != StoredEntry::State::good) {
       found.problems.push_back(std::move(entry.problem));
     } else if (entry.entry.workload == workload && entry.entry.target == target) {
@@ -241,7 +241,7 @@ std::vector<StoredEntry> Bank::entries() const {
 bool Bank::put(const BankEntry& entry, const std::optional<std::string>& baseline) {
   require(entry.target.soc_version == soc_version_, "bank '{}' is for {}, the policy for {}",
           file().string(), soc_version_, entry.target.soc_version);
-  // SQLite would make NULL of NaN.
+  // SQLite stores NaN as NULL, which the table rejects.
   assert(!std::isnan(entry.gain.before_ns + entry.gain.after_ns + entry.gain.speedup_low +
                      entry.gain.speedup_high + entry.gain.noise_floor));
   Transaction transaction(*database_);

@@ -10,14 +10,14 @@
 
 namespace aoe {
 
-// An entry as a bank has it. What is wrong with it is said in `problem`: such an entry counts as
-// not there, but stays.
+// An entry as stored in a bank. An entry that is not good has a `problem`: it counts as missing,
+// but is never deleted.
 struct StoredEntry {
   enum class State : uint8_t {
     good,
-    newer,    // made by a later version, which alone knows what it says
-    foreign,  // of another processor than its file is for
-    damaged,
+    newer,    // in a format that only a later version understands
+    foreign,  // for another processor than the file
+    damaged,  // its key or checksum does not match, or its gain is impossible
   };
 
   int64_t id = 0;
@@ -26,33 +26,32 @@ struct StoredEntry {
   BankEntry entry;
 };
 
-// A bank's policy for a workload, or why what is there does not count.
+// The result of a lookup: the good entry, if there is one, and the problems of others with its key.
 struct Found {
   std::optional<BankEntry> entry;
   std::vector<std::string> problems;
 };
 
-// A bank: a file of the policies that were proven best, by workload, on one kind of processor;
-// docs/bank.md has its tables. Several processes may read and write it at once, and one that is
-// killed leaves it whole. One thread at a time.
+// A Bank is an SQLite file of the policies proven best, by workload, for one kind of processor;
+// docs/bank.md describes its tables. Several processes may read and write it at once, and a killed
+// one leaves it consistent. Only one thread at a time may use a Bank.
 class Bank {
  public:
-  // Nothing where there is no file, or one that nobody has written to yet. Fails for what is no
-  // bank, and for one that a later version has made. Changes nothing, except that it undoes what a
-  // killed writer had begun.
+  // Nothing if the file is missing or empty. Fails if it is not a bank or was made by a later
+  // version. Changes nothing, except that it rolls back the transaction of a killed writer.
   static std::optional<Bank> for_reading(const std::filesystem::path& file);
-  // Makes the file, and the folders it is in, where they are missing. Fails for another processor's
-  // too.
+  // Creates the file and its folders if they are missing. Fails as for_reading does, and for a bank
+  // of another processor.
   static Bank for_writing(const std::filesystem::path& file, const std::string& soc_version);
 
-  // For each text of a workload, all as of one moment.
+  // The entries for these texts of workloads, in one read transaction.
   std::vector<Found> find(const std::vector<std::string>& workloads, const Target& target) const;
-  // All of them, in the order in which they were added.
+  // All entries, in insertion order.
   std::vector<StoredEntry> entries() const;
 
   // Adds the entry, or replaces the one of the same workload and target. `baseline` is the policy
-  // in the bank that it was proven better than, nothing where none was there. If another process
-  // has written something else meanwhile, nothing changes: false.
+  // in the bank that it was proven against, if there was one. Returns false and changes nothing if
+  // another process has written a different entry meanwhile.
   bool put(const BankEntry& entry, const std::optional<std::string>& baseline);
 
   const std::filesystem::path& file() const { return database_->file(); }
@@ -70,10 +69,11 @@ class Bank {
   std::string soc_version_;
 };
 
-// Whatever is damaged in a bank: its file, its entries, and what their texts say.
+// Problems of a bank, one sentence each: damage to the file or to entries, texts that do not parse,
+// duplicates.
 std::vector<std::string> problems_of(const Bank& bank);
 
-// What a workload's text is found by: the key of the workload as 16 hexadecimal digits.
+// The key of a workload's text: its hash as 16 hexadecimal digits.
 std::string key_text(const std::string& workload);
 
 }  // namespace aoe

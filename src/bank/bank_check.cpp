@@ -12,7 +12,7 @@
 namespace aoe {
 namespace {
 
-// What is wrong with what an entry says; nothing if it is sound.
+// The first problem with the texts of an entry; empty if there is none.
 std::string fault_of(const BankEntry& entry) {
   bool has_hidden_contents = false;
   try {
@@ -26,7 +26,7 @@ std::string fault_of(const BankEntry& entry) {
     });
     parse_policy(entry.policy, workload);
   } catch (const Error& error) {
-    // Only the model has such contents, and without them nothing more can be said.
+    // Only the model has these contents; without them the texts cannot be checked further.
     return has_hidden_contents ? "" : error.what();
   }
   return "";

@@ -17,7 +17,7 @@ uint64_t checksum_of(const BankEntry& entry) {
   const auto number = [&](uint64_t value) {
     hash = stable_hash(std::as_bytes(std::span(&value, 1)), hash);
   };
-  // With its length, so that what one field loses the next cannot gain.
+  // Includes the length, so that moving bytes from one field to the next changes the hash.
   const auto text = [&](const std::string& value) {
     number(value.size());
     hash = stable_hash(value, hash);

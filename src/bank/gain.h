@@ -4,15 +4,15 @@
 
 namespace aoe {
 
-// What was measured of something against what it is to replace.
+// The measured gain of a change over its baseline.
 struct Gain {
   double before_ns = 0;
   double after_ns = 0;
-  // How many times as fast, between which bounds.
+  // Confidence bounds of the speed-up.
   double speedup_low = 0;
   double speedup_high = 0;
-  double noise_floor = 1;  // A/A, measured meanwhile
-  int64_t samples = 0;     // pairs of times
+  double noise_floor = 1;  // A/A noise floor of the host, as a factor
+  int64_t samples = 0;     // number of measured pairs
 
   bool operator==(const Gain&) const = default;
 };

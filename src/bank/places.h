@@ -7,13 +7,14 @@
 
 namespace aoe {
 
-// The files of a processor's operator banks: what tuning has written (custom), and what came with
-// the product (built-in). Empty where there is none: no home folder, or AOE_BUILTIN=off.
+// The files of a processor's banks: the custom bank, written by tuning, and the built-in bank,
+// shipped with the product. A path is empty if there is no place for the bank (no HOME) or it is
+// disabled (AOE_BUILTIN=off).
 struct BankPlaces {
   std::filesystem::path custom;
   std::filesystem::path builtin;
-  // The variable that says where the custom bank is, "TUNE_BANK_PATH", and what it is set to: a
-  // folder that must be there.
+  // The environment variable that determines `custom` (TUNE_BANK_PATH, ASCEND_CACHE_PATH or HOME)
+  // and its value. A folder that TUNE_BANK_PATH names must exist.
   std::string variable;
   std::filesystem::path root;
 };
@@ -21,7 +22,7 @@ struct BankPlaces {
 BankPlaces operator_banks(const std::string& soc_version,
                           const Environment& environment = process_environment);
 
-// The file of the custom bank that loading a model looks into. Fails where no place is set.
+// The file of the custom bank that loading a model looks up. Fails if no place is set.
 std::filesystem::path custom_bank(const std::string& soc_version);
 
 }  // namespace aoe

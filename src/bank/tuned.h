@@ -4,25 +4,25 @@
 
 namespace aoe {
 
-// What tuning a workload comes to, and so what is written to the bank.
+// The outcome of a workload in a job, which determines what is written to the bank.
 enum class Tuned : uint8_t {
-  add,          // not in the bank, and better than the default policy: written
-  update,       // in the bank, tuned again, and better than what is there: replaced
-  reserved,     // in the bank and left as it is
-  unsatisfied,  // not in the bank, and not better than the default policy: nothing is written
+  add,          // not in the bank, and proven better than the baseline: written
+  update,       // in the bank, tuned again, and proven better: replaced
+  reserved,     // in the bank, and kept
+  unsatisfied,  // not in the bank, and not proven better than the baseline: nothing is written
 };
 
-// Whether a workload is to be tuned at all.
+// Whether a workload is tuned at all.
 constexpr bool is_to_be_tuned(bool in_bank, bool repeat_tune) { return !in_bank || repeat_tune; }
 
-// `better`: proven faster than what is in the bank, or than the default policy where nothing is.
-// `in_bank` means the custom bank: what the built-in one has is a baseline like the default.
+// `better`: proven faster than the baseline. `in_bank` means the custom bank: a policy of the
+// built-in bank is a baseline like the default.
 constexpr Tuned tuned(bool in_bank, bool repeat_tune, bool better) {
   if (!in_bank) return better ? Tuned::add : Tuned::unsatisfied;
   return repeat_tune && better ? Tuned::update : Tuned::reserved;
 }
 
-// How many workloads of a job came to what. Those that failed are in none of them.
+// Number of workloads of a job by outcome. Failed workloads are not counted.
 struct TunedCounts {
   int add = 0;
   int update = 0;
