@@ -16,9 +16,9 @@ namespace aoe {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;  // with sorted keys, as the files have that readers know
+using Json = nlohmann::json;  // sorts keys, as readers of these files expect
 
-// Times are told to the nanosecond in microseconds, and to the nanosecond in milliseconds.
+// Times in microseconds and in milliseconds, rounded to nanoseconds.
 double rounded(double value, double steps) { return std::round(value * steps) / steps; }
 double to_us(double ns) { return rounded(ns / 1e3, 1e3); }
 double to_ms(double ns) { return rounded(ns / 1e6, 1e6); }
@@ -110,7 +110,7 @@ Json opat_of(const TuningOutcome& outcome) {
   return opat;
 }
 
-// On the disk when it returns, not only on its way there.
+// Writes a file and syncs it to disk.
 void write_durably(const fs::path& file, const std::string& text) {
   File opened(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   require(opened && write_all(opened, text) && fsync(opened.get()) == 0 && opened.close(),

@@ -8,18 +8,18 @@
 
 namespace aoe {
 
-// "118.71%": by how much the time before exceeds the time after.
+// Increase of speed, (before - after) / after, in percent: "118.71%".
 std::string improvement_text(double before, double after);
 
-// The result file of a model's operator tuning: JSON, docs/result-file.md has the fields.
+// The result of a tuning job as JSON; docs/result-file.md describes the fields.
 std::string result_text(const TuningOutcome& outcome);
 
-// Where a job tells how far it is. After each write the file is whole, whatever ends this process
-// or the machine.
+// A ResultFile is the file to which a job writes its result, complete or so far. The file is
+// complete at every moment, even if this process or the machine crashes.
 class ResultFile {
  public:
-  // aoe_result_opat_${timestamp}_pid${pid}.json in the folder, which must be there; AutoTune's is
-  // called tune_result_…
+  // aoe_result_opat_${timestamp}_pid${pid}.json in the folder, which must exist; with `auto_tune`,
+  // tune_result_${timestamp}_pid${pid}.json.
   ResultFile(const std::filesystem::path& folder, SystemTime started, bool auto_tune = false);
 
   void write(const TuningOutcome& outcome) const;
