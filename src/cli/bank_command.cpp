@@ -24,7 +24,7 @@ struct BankOptions {
   bool json = false;
 };
 
-// The bank that loading a model looks into, unless another is named.
+// The bank that --bank names, or the one that loading a model looks up.
 std::filesystem::path file_of(const BankOptions& options) {
   if (!options.file.empty()) return options.file;
   return custom_bank(host_device().soc_version());
@@ -82,7 +82,7 @@ std::string printable_lines(std::string_view text) {
 }
 
 void print_json(const Json& json) {
-  // What is damaged may be any bytes.
+  // Damaged entries may have any bytes.
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 

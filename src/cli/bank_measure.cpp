@@ -56,7 +56,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   workers.target.input_shapes = parse_shapes(options.input_shape);
   workers.target.threads = options.threads > 0 ? options.threads : usable_cores();
   workers.device = device;
-  workers.refuse_spills = false;  // of default policies nothing is demanded
+  workers.refuse_spills = false;  // default policies are measured even if they spill
   const int threads = workers.target.threads;
   Progress progress;
   progress.begin(fmt::format("opening {}", options.model));
@@ -67,7 +67,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   const std::vector<Found> entries = bank->find(texts, target_of(device, threads));
   for (size_t i = 0; i < entries.size(); ++i) {
     for (const std::string& problem : entries[i].problems) notice(problem);
-    // Else the default would be measured against itself.
+    // Otherwise the default would be measured against itself.
     require(!entries[i].entry || entries[i].entry->policy == opened.workloads[i].policy,
             "bank '{}': the model does not run by its policy for {}; 'aoe bank check' says whether "
             "it is valid",

@@ -12,14 +12,14 @@
 namespace aoe {
 namespace {
 
-struct BenchOptions : ModelRun {  // the seed is also that of the order of turns
+struct BenchOptions : ModelRun {  // its seed also determines the order of turns
   std::string compare;
   double seconds = 5;
   bool profile = false;
   bool json = false;
 };
 
-// A model with what it is given, ready to be run any number of times.
+// A model with its inputs and outputs, ready to run any number of times.
 class BenchedModel {
  public:
   BenchedModel(const std::string& file, const BenchOptions& options)
@@ -34,7 +34,7 @@ class BenchedModel {
       throw error.within(place_);
     }
   }
-  BenchedModel(const BenchedModel&) = delete;  // views look at its values
+  BenchedModel(const BenchedModel&) = delete;  // its views point to its values
   BenchedModel& operator=(const BenchedModel&) = delete;
 
   void run(Watch* watch = nullptr) const {
@@ -48,7 +48,8 @@ class BenchedModel {
 
   const std::shared_ptr<const StoredPolicies>& policies() const { return model_.policies(); }
 
-  // Of the outputs that are tensors of numbers; nothing if the other has not the same ones.
+  // The difference of the outputs. Nothing unless both models have outputs of the same names and
+  // types, all of them tensors of numbers.
   std::optional<Difference> difference_from(const BenchedModel& other) const {
     std::vector<Tensor> results;
     std::vector<Tensor> others;
@@ -70,7 +71,8 @@ class BenchedModel {
     return {tensor.dtype(), tensor.shape(), const_cast<std::byte*>(tensor.raw())};
   }
 
-  // What cannot be a view, or is of another size in every run, each run makes anew.
+  // Prepares runs on preallocated inputs and outputs, if all of them are tensors of numbers with
+  // known shapes. Otherwise every run allocates its results.
   void note_views() {
     const auto is_view = [](const Value& value) {
       return value.is_tensor() && value.tensor().dtype() != DType::string;
@@ -86,7 +88,7 @@ class BenchedModel {
         std::all_of(types.begin(), types.end(), [](const auto& type) { return type.is_static(); });
     if (!known || !std::all_of(results_.begin(), results_.end(), is_view)) return;
     for (Value& result : results_) {
-      result = result.tensor().copied();  // it may be what a constant or an input is
+      result = result.tensor().copied();  // it may share memory with a constant or an input
       outputs_.push_back(view_of(result));
     }
     inputs_ = std::move(inputs);
@@ -97,7 +99,7 @@ class BenchedModel {
   std::map<std::string, Value> feeds_;
   std::vector<Value> results_;
   std::vector<TensorView> inputs_;
-  std::vector<TensorView> outputs_;  // none: separate feeds and values
+  std::vector<TensorView> outputs_;  // empty: runs use feeds_ and allocate their results
 };
 
 BenchReport measured(const BenchOptions& options) {

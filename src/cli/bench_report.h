@@ -13,7 +13,7 @@
 
 namespace aoe {
 
-// What `aoe bench` has found out.
+// The results of `aoe bench`.
 struct BenchReport {
   struct Model {
     std::string file;
@@ -26,8 +26,8 @@ struct BenchReport {
   };
   struct Comparison {
     Model other;
-    Interval ratio;                        // of the other's times to the model's
-    std::optional<Difference> difference;  // of the outputs, where both have the same
+    Interval ratio;                        // the other's times divided by the model's
+    std::optional<Difference> difference;  // of the outputs, if names and types are the same
   };
 
   int threads = 1;
@@ -36,12 +36,12 @@ struct BenchReport {
   Rates rates;          // of the machine, on as many cores
   int64_t peak_memory_bytes = 0;
   Model model;
-  Interval self;  // the ratio of the same model loaded again to the model
+  Interval self;  // A/A: times of the same model, loaded again, divided by the model's
   std::optional<Comparison> comparison;
   std::optional<Profile> profile;
 };
 
-// For people, and as one JSON object.
+// The report as text for the terminal, and as one JSON object.
 std::string text_of(const BenchReport& report);
 std::string json_of(const BenchReport& report);
 

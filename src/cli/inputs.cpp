@@ -8,8 +8,8 @@ namespace aoe {
 
 namespace {
 
-// The position of the '=' in "name=file": names and files may contain others, so the
-// longest name that is an input counts.
+// The position of the '=' in "name=file". Names and files may contain '=' too, so the longest name
+// that is an input counts.
 size_t name_end(const std::string& text, const std::map<std::string, DType>& expected) {
   size_t found = text.find('=');
   for (size_t at = found; at != std::string::npos; at = text.find('=', at + 1)) {

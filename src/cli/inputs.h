@@ -9,7 +9,7 @@
 
 namespace aoe {
 
-// What every command takes that runs a model: the model, how, and on what.
+// The options of every command that runs a model.
 struct ModelRun {
   std::string model;
   std::vector<std::string> inputs;
@@ -21,8 +21,8 @@ struct ModelRun {
 void add_options(CLI::App& command, ModelRun& run);
 LoadOptions load_options(const ModelRun& run);
 
-// What a model is given: what `--input` says ("f.npz", or "name=f.npy", any number of them), or
-// without any, random tensors.
+// The inputs of a model: read from the files that `--input` names ("f.npz" or "name=f.npy", any
+// number of them), or random tensors if there are none.
 std::map<std::string, Value> inputs_for(const LoadedModel& model,
                                         const std::vector<std::string>& given, uint32_t seed);
 

@@ -49,7 +49,8 @@ std::string read_all(std::istream& stream) {
   return text;
 }
 
-// The text itself, where the two characters "\n" end a line as well; "@file"; or "-".
+// The text that an argument stands for: standard input for "-", a file for "@file", otherwise the
+// argument itself, with the two characters "\n" as line ends.
 std::string text_of(const std::string& argument) {
   if (argument == "-") return read_all(std::cin);
   if (argument.starts_with('@')) {
@@ -71,7 +72,7 @@ struct Problem {
   std::vector<Tensor> weights;
 };
 
-// Without `all`, weights only: what it takes to make a kernel.
+// Random inputs of a workload. Without `all` only the weights, which suffice to make a kernel.
 Problem problem_of(const Workload& workload, uint32_t seed, bool all) {
   std::mt19937 random(seed);
   Problem problem;
@@ -86,14 +87,14 @@ Problem problem_of(const Workload& workload, uint32_t seed, bool all) {
 }
 
 struct Comparison {
-  std::string text;  // how far the results are from the reference's
+  std::string text;  // the largest difference from the reference
   std::optional<Failure> wrong;
 };
 
-// With the reference, where that does not take too long.
+// Compares results with the reference, unless that would take too long.
 Comparison compared(const std::shared_ptr<const Workload>& workload, const Problem& problem,
                     const std::vector<Tensor>& outputs, int threads) {
-  constexpr int64_t kLongWork = int64_t{1} << 31;  // seconds
+  constexpr int64_t kLongWork = int64_t{1} << 31;  // takes the reference seconds
   constexpr int64_t kTooMuchWork = int64_t{1} << 34;
   const int64_t work = work_of(*workload);
   if (work > kTooMuchWork) return {"not looked at: the reference would take too long", {}};
@@ -104,7 +105,7 @@ Comparison compared(const std::shared_ptr<const Workload>& workload, const Probl
           mismatch_of(*workload, outputs, expected)};
 }
 
-// Whether the results are what they should be, as far as is known.
+// Prints times, rates and differences. False if a result does not match the reference.
 bool print_times(const std::shared_ptr<const Workload>& workload, const Kernel& kernel,
                  const Device& device, const Problem& problem, int threads) {
   std::vector<Tensor> outputs;
@@ -130,7 +131,7 @@ bool print_times(const std::shared_ptr<const Workload>& workload, const Kernel& 
   return !comparison.wrong;
 }
 
-// The exit code.
+// Runs the command; returns its exit code.
 int show_kernel(const KernelOptions& options) {
   const auto backend = backend_for(host_backend(), options.kernels);
   require(backend != nullptr, "--kernels is '{}'; sse2, avx2 or avx512 is expected",
@@ -150,7 +151,7 @@ int show_kernel(const KernelOptions& options) {
   else fmt::print("key {:016x}\n\n{}\n{}", key_of(*workload), text, to_string(kernel.program()));
   if (!options.time) return 0;
   if (policy.threads > 0) threads = std::min(threads, policy.threads);
-  std::fflush(stdout);  // what is known is seen while the rest is found out
+  std::fflush(stdout);  // show this before the measurement, which takes a while
   if (options.emit.empty()) fmt::print("\n");
   return print_times(workload, kernel, device, problem, threads) ? 0 : 1;
 }

@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr int kBadUse = 2;  // a bad option or a bad file
+constexpr int kBadUse = 2;  // exit code for an invalid option or file
 
 constexpr const char* kExamples = R"(Tunes and runs deep-learning models on the processor at hand.
 
@@ -28,7 +28,7 @@ int complain(std::string_view message) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a write error
   CLI::App app(kExamples, "aoe");
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", AOE_VERSION);

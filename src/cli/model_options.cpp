@@ -29,7 +29,7 @@ std::map<std::string, Shape> parse_shapes(const std::string& text) {
   constexpr std::string_view kForm = "it must look like \"a:1,3,224,224;b:2\"";
   std::map<std::string, Shape> shapes;
   for (const std::string& part : CLI::detail::split(text, ';')) {
-    // Names may hold colons themselves (TensorFlow's "x:0").
+    // Names may contain colons (TensorFlow's "x:0").
     const size_t colon = part.rfind(':');
     if (part.empty()) continue;
     require(colon != std::string::npos && colon > 0, "--input_shape '{}': {}", text, kForm);
@@ -80,7 +80,8 @@ std::string om_output(const std::string& given, const std::string& model) {
   check_name(given);
   std::error_code error;
   const fs::file_status status = fs::status(given, error);
-  // A folder may stand beside the file that its name with .om is; a device is meant itself.
+  // A folder of this name does not conflict, because .om is appended. A device or a pipe is an
+  // error: the user expects that it is written to itself.
   require(!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status),
           "--output '{}': it is not a regular file", given);
   std::string output = given.ends_with(".om") ? given : given + ".om";

@@ -8,18 +8,19 @@
 
 namespace aoe {
 
-// What several commands that take a model understand alike.
+// Options and messages that several commands share.
 
-// "a:1,3,224,224;b:2"
+// Parses the value of --input_shape: "a:1,3,224,224;b:2".
 std::map<std::string, Shape> parse_shapes(const std::string& text);
 
-// "12 of 28 workloads by policies from bank '/home/…/op.db'"; nothing where there is no bank.
+// "12 of 28 workloads by policies for 2 threads with avx512 from bank '/home/…/op.db'"; empty
+// without a bank.
 std::string bank_text(const StoredPolicies* policies);
 
-// Before any work: whether a file can be written there without harm.
+// Fails if --output cannot be written or would overwrite the model. Called before any work.
 void check_output(const std::string& output, const std::string& model);
 
-// The name of an .om file to write as it was given, .om appended; checked in the same way.
+// The value of --output for an .om file, with .om appended if missing. Fails as check_output does.
 std::string om_output(const std::string& given, const std::string& model);
 
 }  // namespace aoe

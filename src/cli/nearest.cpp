@@ -26,7 +26,7 @@ std::string unknown_argument(const CLI::App& app) {
   const std::string& argument = unknown.empty() ? std::string("?") : unknown.front();
   const std::string word = argument.substr(0, argument.find('='));
   std::vector<std::string> known;
-  // What the innermost command knows: it is the one that did not know the argument.
+  // The innermost command is the one that rejected the argument.
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   for (const CLI::Option* option : command->get_options()) {

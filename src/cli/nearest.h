@@ -5,11 +5,10 @@
 
 namespace aoe {
 
-// The message for a command line with an argument nobody asked for: names it and the option or
-// command that comes closest.
+// The message about an unknown argument: names it and the most similar option or command.
 std::string unknown_argument(const CLI::App& app);
 
-// Single-character edits that turn one word into the other.
+// Levenshtein distance: number of single-character edits that turn one word into the other.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace aoe

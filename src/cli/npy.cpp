@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 
-// The value behind 'key' in the header's Python dict, up to a comma outside parentheses.
+// The value of 'key' in the Python dict of the header: up to a comma outside of parentheses.
 std::string_view header_entry(std::string_view header, std::string_view key) {
   const size_t at = header.find(fmt::format("'{}'", key));
   require(at != std::string_view::npos, "its header has no '{}'", key);
@@ -103,7 +103,7 @@ Tensor strings_from(Shape shape, std::string_view code, std::string_view data) {
   return Tensor::strings(std::move(shape), std::move(texts));
 }
 
-// Column-major elements into row-major order.
+// Converts a tensor from column-major to row-major order.
 Tensor from_fortran(const Tensor& tensor) {
   Tensor result(tensor.type());
   const auto width = static_cast<size_t>(info(tensor.dtype()).bytes);
@@ -158,7 +158,7 @@ std::string npy_bytes(const Tensor& tensor) {
   std::string code = "|V1";
   std::string data;
   if (tensor.dtype() == DType::string) {
-    // UTF-8 bytes: numpy's "S" holds them as they are.
+    // numpy's type "S" stores the UTF-8 bytes unchanged.
     const std::string* texts = tensor.data<std::string>();
     size_t width = 1;
     for (int64_t i = 0; i < tensor.count(); ++i) width = std::max(width, texts[i].size());
@@ -174,7 +174,7 @@ std::string npy_bytes(const Tensor& tensor) {
   }
   std::string header =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", code, shape);
-  // Data starts at a multiple of 64, as numpy has it.
+  // numpy aligns the data to 64 bytes.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   const auto length = static_cast<uint16_t>(header.size());

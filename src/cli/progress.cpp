@@ -8,8 +8,8 @@
 namespace aoe {
 namespace {
 
-constexpr double kTerminalNs = 0.2e9;
-constexpr double kLineNs = 10e9;
+constexpr double kTerminalNs = 0.2e9;  // between updates on a terminal
+constexpr double kLineNs = 10e9;       // between lines elsewhere
 constexpr const char* kClearLine = "\r\x1b[K";
 
 }  // namespace

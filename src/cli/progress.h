@@ -6,8 +6,8 @@
 
 namespace aoe {
 
-// Says on the error stream what a command is busy with: on a terminal one line that changes and is
-// gone at the end, elsewhere a line now and then.
+// Shows on the error stream what a command is doing: on a terminal one line that is updated and
+// finally removed, otherwise a line from time to time.
 class Progress {
  public:
   Progress();
@@ -15,11 +15,11 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Something new begins: "loading resnet50.onnx".
+  // Begins an activity: "loading resnet50.onnx".
   void begin(std::string what);
-  // How much of it is done, from 0 to 1.
+  // Updates the completed share of the activity, from 0 to 1.
   void update(double share);
-  // The same, while what is said of it changes all the time.
+  // The same, with a new description of the activity.
   void update(std::string what, double share);
 
  private:

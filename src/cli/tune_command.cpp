@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The vendor's options whose work is not built.
+// Options of the vendor's command that are not implemented; using one is an error.
 struct NotBuilt {
   const char* name;
   const char* what;
@@ -39,7 +39,7 @@ constexpr NotBuilt kNotBuilt[] = {
     {"--port", "tuning on another machine"},
 };
 
-// Options that change nothing on a processor like this one.
+// Options of the vendor's command that have no effect on CPUs; using one prints a notice.
 struct NoMeaning {
   const char* name;
   const char* why;
@@ -161,7 +161,7 @@ TuneOptions options_of(const CommandLine& line, const Device& device) {
   return options;
 }
 
-// Obstacles end the job, advice does not.
+// Reports the findings. Throws if there is an obstacle; advice only prints a notice.
 void tell(const std::vector<Finding>& findings) {
   std::vector<std::string> obstacles;
   for (const auto& [obstacle, text] : findings) {

@@ -26,7 +26,7 @@ std::string phase_text(JobProgress::Phase phase) {
   return "";
 }
 
-// Why no gain of the model is claimed, and what could be done.
+// The reason why no gain of the model is claimed, and what the user can do.
 std::string without_gain(const TuningOutcome& outcome) {
   const TunedCounts& counts = outcome.counts;
   if (outcome.unproven_model) {
@@ -34,7 +34,7 @@ std::string without_gain(const TuningOutcome& outcome) {
     const std::string kept =
         count_text(static_cast<int64_t>(outcome.operators.size()), "operator") +
         " proven faster and kept; the whole model's gain ";
-    // Few blocks have no bounds yet.
+    // With few blocks, the interval is still from 0 to infinity.
     if (!std::isfinite(seen.speedup_high)) return kept + "was not measured to its end in time";
     return fmt::format(
         "{}is too small to be proven here: {:.3f} times as fast, between {:.3f} and {:.3f}", kept,
@@ -57,7 +57,7 @@ std::string without_gain(const TuningOutcome& outcome) {
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-// Whether it is worth while to go on.
+// The gain that more tuning is expected to bring.
 std::string outlook(const TuningOutcome& outcome) {
   if (!outcome.expected_gain) return "more tuning is not likely to pay";
   return fmt::format(
@@ -68,7 +68,8 @@ std::string outlook(const TuningOutcome& outcome) {
 }  // namespace
 
 TuneScreen::TuneScreen(const TuneOptions& options) : options_(options) {
-  // Lines of other levels would be mixed with it, or are all that is wanted.
+  // At more verbose levels, log lines would be mixed with the progress; at quieter ones, only
+  // errors or nothing are wanted.
   if (options.progress_bar && options.log == LogLevel::warning) progress_.emplace();
 }
 
@@ -107,7 +108,7 @@ void TuneScreen::written(const std::filesystem::path& model) { model_ = model; }
 void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::path& result) {
   progress_.reset();
   if (!outcome.formats.empty()) fmt::print("{}\n", outcome.formats);
-  constexpr size_t kExplained = 5;  // the largest gains come first
+  constexpr size_t kExplained = 5;  // operators are sorted by time saved, largest first
   for (size_t i = 0; i < outcome.operators.size(); ++i) {
     const OperatorOutcome& one = outcome.operators[i];
     fmt::print("  {:>9}  [{:.2f}, {:.2f}] times as fast  {:.1f} -> {:.1f} us  {}\n",

@@ -9,7 +9,8 @@
 
 namespace aoe {
 
-// What a tuning job shows: where it is while it runs, and at the end what other tools look for.
+// The terminal output of a tuning job: its progress while it runs, and closing lines that other
+// tools parse.
 class TuneScreen {
  public:
   explicit TuneScreen(const TuneOptions& options);
@@ -26,8 +27,8 @@ class TuneScreen {
   std::filesystem::path folder_, model_;
 };
 
-// Notes, as long as it lives, that the user wants the job to end (SIGINT, SIGTERM), instead of
-// ending the process. A second signal ends it.
+// While it exists, the first SIGINT or SIGTERM only records that the user wants the job to end; a
+// second one of the same kind ends the process.
 class EndOnSignal {
  public:
   EndOnSignal();

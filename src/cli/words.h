@@ -12,7 +12,7 @@ std::string size_text(int64_t bytes);
 // "730 ns", "12.31 us", "4.217 ms"
 std::string duration_text(double ns);
 
-// How much of what the machine was seen to do: " (93 % of 118)"; nothing where that is not known.
+// A rate relative to the measured peak: " (93 % of 118)"; empty if that is not known.
 std::string share_text(double rate, double roof);
 
 // "1 thread", "2 threads", "2 policies"

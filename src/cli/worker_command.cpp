@@ -13,7 +13,7 @@ void add_worker_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("worker", "Compile, check and time candidates for another process");
-  command->group("");  // started by aoe itself, never by people
+  command->group("");  // hidden from help: only aoe itself starts it
   command->add_option("socket", options->socket)->required();
   command->add_option("page", options->page)->required();
   command->add_option("model", options->model);

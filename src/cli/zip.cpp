@@ -14,7 +14,7 @@ struct Close {
   void operator()(unzFile file) const { unzClose(file); }
 };
 
-// Read in pieces: the size in the directory is the file's word, the data is what counts.
+// Reads in pieces, because the size in the zip directory cannot be trusted.
 std::string read_entry(unzFile file, int64_t limit) {
   std::string bytes;
   char piece[1 << 16];

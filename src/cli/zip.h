@@ -6,13 +6,14 @@
 
 namespace aoe {
 
-// Fails, without naming it, unless there is such a file.
+// Fails unless it is a regular file. The message does not name it: callers add that.
 void require_file(const std::filesystem::path& file);
 
-// Every entry of a zip file, by name, unpacked.
+// All entries of a zip file by name, decompressed.
 std::map<std::string, std::string> read_zip(const std::filesystem::path& file);
 
-// Entries are stored, not compressed, as numpy's savez does. Fails without naming the file.
+// Writes a zip file whose entries are stored without compression, as numpy's savez does. Messages
+// do not name the file: callers add that.
 void write_zip(const std::filesystem::path& file,
                const std::map<std::string, std::string>& entries);
 
