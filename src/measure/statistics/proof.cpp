@@ -8,8 +8,8 @@
 
 #include "base/median.h"
 
-// The e-value after n blocks of which a agree is (2q)^a (2 (1 - q))^(n - a). It depends on a alone,
-// so testing all v at once comes to order statistics: required_agreeing_blocks gives the smallest a
+// The e-value after n blocks of which a agree is (2q)^a (2 (1 - q))^(n - a). For given n it depends
+// on a alone, so order statistics test all v at once: required_agreeing_blocks gives the smallest a
 // that reaches the threshold, and element n - a of the sorted speed-ups is then the lower bound:
 //
 //   s(0) <= ... <= s(n-a) <= ... <= s(n-1)        any v below s(n-a) has a blocks above it,
