@@ -58,6 +58,12 @@ class FakeMachine : public Machine {
     return faults_.some_crash && std::hash<std::string>()(candidate.choice) % 7 == 1;
   }
 
+  virtual bool crashes_in(const Candidate& candidate, const PassesRequest&) const {
+    return crashes(candidate);
+  }
+  // Factor of all times of the pass with this number, beside the noise.
+  virtual double pass_factor(const PassesRequest&, size_t /*pass*/) const { return 1; }
+
   Opened open() override { return opened_; }
   Answer ask(const Request& request) override {
     Answer done;
@@ -68,12 +74,14 @@ class FakeMachine : public Machine {
       if (is_wrong(one)) done.compiled.push_back(Failure{Cause::wrong_result, "wrong"});
       else done.compiled.push_back(std::nullopt);
     }
-    for (const Assignment& assignment : request.measure.passes) {
+    for (size_t p = 0; p < request.measure.passes.size(); ++p) {
+      const Assignment& assignment = request.measure.passes[p];
       Pass pass;
       // Drift, and occasional interference by other processes.
       std::normal_distribution<double> noise(0, 0.003);
       drift_ = std::clamp(drift_ + noise(random_), -0.1, 0.1);
-      const double common = std::exp(drift_) * (random_() % 20 == 0 ? 1.3 : 1);
+      const double common = std::exp(drift_) * (random_() % 20 == 0 ? 1.3 : 1) *
+                            pass_factor(request.measure, p);
       for (size_t w = 0; w < assignment.workloads.size(); ++w) {
         const CandidateId id = assignment.workloads[w];
         double ns = opened_.workloads[w].baseline_ns;
@@ -81,7 +89,7 @@ class FakeMachine : public Machine {
           const Candidate& one = request.measure.candidates[index_of(id)];
           EXPECT_EQ(one.workload, static_cast<int>(w));
           EXPECT_FALSE(is_wrong(one)) << "timed though it is wrong";
-          if (crashes(one)) {
+          if (crashes_in(one, request.measure)) {
             done.measured = {{}, {{id, {Cause::crash, "signal 11"}}}};
             return finished(request, done);
           }

@@ -43,13 +43,101 @@ TEST(Job, AcceptsNothingWhereNothingIsFaster) {
   }
 }
 
+// Records which candidates were compiled without failure, and which were timed.
+class RecordingMachine : public FakeMachine {
+ public:
+  using FakeMachine::FakeMachine;
+  Answer ask(const Request& request) override {
+    Answer done = FakeMachine::ask(request);
+    for (size_t i = 0; i < request.compile.size(); ++i) {
+      if (!done.compiled[i]) compiled.insert(request.compile[i]);
+    }
+    for (size_t p = 0; p < done.measured.passes.size(); ++p) {
+      for (const CandidateId id : request.measure.passes[p].workloads) {
+        if (id != CandidateId::baseline) timed.insert(request.measure.candidates[index_of(id)]);
+      }
+    }
+    return done;
+  }
+  std::set<Candidate> compiled, timed;
+};
+
 TEST(Job, LosesNothingButTheCandidatesThatFail) {
-  FakeMachine machine({.some_crash = true, .some_are_wrong = true});
+  RecordingMachine machine({.some_crash = true, .some_are_wrong = true});
   const JobResult result = tuned_operators(machine, {});
   EXPECT_EQ(result.accepted.size(), 2u);
   for (const Accepted& one : result.accepted) {
     EXPECT_FALSE(machine.is_wrong(one.candidate));
     EXPECT_FALSE(machine.crashes(one.candidate));
+  }
+  // A crash ends a batch of up to sixteen candidates: the others are timed without the culprit.
+  size_t crashed = 0;
+  for (const Candidate& one : machine.compiled) {
+    const bool is_baseline =
+        one.choice == machine.opened().workloads[static_cast<size_t>(one.workload)].policy;
+    if (is_baseline) continue;
+    EXPECT_EQ(machine.timed.contains(one), !machine.crashes(one)) << one.choice;
+    if (machine.crashes(one)) ++crashed;
+  }
+  EXPECT_GT(crashed, 0u);
+}
+
+// Candidates of workload 0 pass their screening and crash later.
+TEST(Job, ACrashInARaceOrConfirmationCostsThatCandidateOnly) {
+  enum class When : uint8_t { race, confirmation };
+  class LateCrashes : public FakeMachine {
+   public:
+    explicit LateCrashes(When when) : FakeMachine({}), when_(when) {}
+    bool crashes_in(const Candidate& candidate, const PassesRequest& request) const override {
+      const bool screening = !request.limits_ns.empty();
+      return candidate.workload == 0 && !screening &&
+             request.fresh == (when_ == When::confirmation);
+    }
+
+   private:
+    When when_;
+  };
+  for (const When when : {When::race, When::confirmation}) {
+    LateCrashes machine(when);
+    const JobResult result = tuned_operators(machine, {});
+    ASSERT_EQ(result.accepted.size(), 1u);
+    EXPECT_EQ(result.accepted[0].candidate.workload, 1);
+  }
+}
+
+// A worker that dies again and again without a candidate to blame ends the job, not hangs it.
+TEST(Job, EndsIfEveryWorkerIsLost) {
+  class NoWorkers : public FakeMachine {
+   public:
+    NoWorkers() : FakeMachine({}) {}
+    Answer ask(const Request& request) override {
+      Answer done = FakeMachine::ask(request);
+      if (!request.measure.passes.empty()) {
+        done.measured = {{}, {{CandidateId::baseline, {Cause::killed, "killed"}}}};
+      }
+      return done;
+    }
+  };
+  NoWorkers machine;
+  EXPECT_TRUE(tuned_operators(machine, {}).accepted.empty());
+}
+
+// The second pass of a pair is faster, and the first passes of a process are slow: neither may
+// favour one side.
+TEST(Job, IsNotDeceivedByTheOrderOfPasses) {
+  class Ordered : public FakeMachine {
+   public:
+    explicit Ordered(uint64_t seed) : FakeMachine({.no_better = true}, seed) {}
+    double pass_factor(const PassesRequest& request, size_t pass) const override {
+      if (!request.fresh) return 1;
+      if (pass < 2) return pass == 0 ? 3 : 2;
+      return pass % 2 == 1 ? 0.95 : 1;
+    }
+  };
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Ordered machine(seed);
+    const JobResult result = tuned_operators(machine, {.seed = seed, .samples = 8});
+    EXPECT_TRUE(result.accepted.empty());
   }
 }
 

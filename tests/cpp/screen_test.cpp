@@ -14,19 +14,19 @@ TEST(Screen, LooksAsLongAsItMust) {
     Screened expected;
   };
   const Case cases[] = {
-      {{}, INFINITY, Screened::go_on},
-      {{100}, INFINITY, Screened::go_on},
+      {{}, INFINITY, Screened::not_timed},
+      {{100}, INFINITY, Screened::not_timed},
       {{100, 101, 99, 100, 100}, INFINITY, Screened::kept},
-      {{1000}, 100, Screened::go_on},  // one run may have been interrupted
+      {{1000}, 100, Screened::not_timed},  // one run may have been interrupted
       {{1000, 900}, 100, Screened::hopeless},
-      {{1000, 240}, 100, Screened::go_on},
+      {{1000, 240}, 100, Screened::not_timed},
       {{240, 240, 240, 240, 240}, 100, Screened::kept},
-      {{9}, 100, Screened::fault},
-      {{100, 100, 100, 100, 9.9}, 100, Screened::fault},
-      {{100, 0}, 100, Screened::fault},
-      {{100, -5}, 100, Screened::fault},
-      {{NAN}, 100, Screened::fault},
-      {{INFINITY}, 100, Screened::fault},
+      {{9}, 100, Screened::impossible},
+      {{100, 100, 100, 100, 9.9}, 100, Screened::impossible},
+      {{100, 0}, 100, Screened::impossible},
+      {{100, -5}, 100, Screened::impossible},
+      {{NAN}, 100, Screened::impossible},
+      {{INFINITY}, 100, Screened::impossible},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(screen_runs(c.runs_ns, c.best_ns, 10), c.expected) << &c - cases;

@@ -19,10 +19,11 @@ struct ScreenOptions {
 };
 
 enum class Screened : uint8_t {
-  go_on,     // needs another run
-  kept,      // has all its runs; their minimum counts
-  hopeless,  // too slow to need more runs
-  fault,     // an impossible time: measure again from the start
+  not_timed,   // has no run, or too few
+  kept,        // has all its runs; their minimum counts
+  hopeless,    // too slow to need more runs
+  impossible,  // faster than the machine can be: measure again from the start
+  failed,      // crashed, hung or could not be loaded
 };
 
 // Evaluates the runs so far. `baseline_ns` is the baseline's minimum time, `least_ns` a lower bound

@@ -94,17 +94,19 @@ std::vector<Sampling::Sample> Sampling::learn_times(const std::vector<Sample>& s
                                                     const Screening& screening,
                                                     const PassesResult& measured) {
   std::vector<Sample> again;
-  const std::vector<double> shares = screening.shares(measured);
+  const std::vector<ScreenResult> results = screening.results(measured);
   for (size_t i = 0; i < samples.size(); ++i) {
-    // The time is below what the machine can do, or another candidate ended the process.
-    const bool unknown = std::isnan(shares[i]);
-    if (unknown && !samples[i].again) {
+    const Screened screened = results[i].screened;
+    // A loss that another candidate is to blame for does not count: its culprit is gone.
+    const bool innocent = screened == Screened::not_timed && has_culprit(measured);
+    const bool invalid = screened == Screened::not_timed || screened == Screened::impossible;
+    if (innocent || (invalid && !samples[i].again)) {
       again.push_back(samples[i]);
-      again.back().again = true;
+      if (!innocent) again.back().again = true;
       continue;
     }
     ++timed_;
-    const double share = unknown ? kNever : shares[i];
+    const double share = results[i].relative_time;
     log_line(LogLevel::debug,
              fmt::format("candidate for workload {}: compiled, {}; {}",
                          tuned_[samples[i].tuned].workload, share_text(share), samples[i].text));

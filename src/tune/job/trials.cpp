@@ -19,10 +19,13 @@ namespace aoe {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // Index of a workload.
 size_t index(int number) { return static_cast<size_t>(number); }
+
+// After so many losses of a worker that no candidate is to blame for, a comparison is given up. A
+// loss with a culprit removes the candidate instead: the others are asked for again without it.
+constexpr size_t kMostLosses = 3;
 
 bool is_failed(const PassesResult& measured, size_t candidate) {
   return std::any_of(measured.failed.begin(), measured.failed.end(),
@@ -30,6 +33,12 @@ bool is_failed(const PassesResult& measured, size_t candidate) {
 }
 
 }  // namespace
+
+bool has_culprit(const PassesResult& measured) {
+  return std::any_of(measured.failed.begin(), measured.failed.end(), [](const auto& failed) {
+    return failed.candidate != CandidateId::baseline;
+  });
+}
 
 std::vector<Assignment> interleave_passes(std::vector<std::vector<CandidateId>> turns, size_t runs,
                                           Random& random) {
@@ -63,11 +72,11 @@ Screening::Screening(std::vector<Candidate> candidates, const Opened& opened, si
   }
 }
 
-std::vector<double> Screening::shares(const PassesResult& measured) const {
-  std::vector<double> shares;
+std::vector<ScreenResult> Screening::results(const PassesResult& measured) const {
+  std::vector<ScreenResult> results;
   for (size_t i = 0; i < wanted_.candidates.size(); ++i) {
     if (is_failed(measured, i)) {
-      shares.push_back(kNever);
+      results.push_back({Screened::failed});
       continue;
     }
     const size_t workload = index(wanted_.candidates[i].workload);
@@ -79,16 +88,13 @@ std::vector<double> Screening::shares(const PassesResult& measured) const {
       if (candidate == CandidateId::baseline) baseline = std::min(baseline, ns);
       else if (candidate == id_of(i)) runs_ns.push_back(ns);
     }
-    switch (screen_runs(runs_ns, baseline, opened_.least_ns[workload], options_)) {
-      case Screened::kept:
-        shares.push_back(*std::min_element(runs_ns.begin(), runs_ns.end()) / baseline);
-        break;
-      case Screened::hopeless: shares.push_back(kNever); break;
-      case Screened::go_on:
-      case Screened::fault: shares.push_back(kUnknown); break;
+    ScreenResult result{screen_runs(runs_ns, baseline, opened_.least_ns[workload], options_)};
+    if (result.screened == Screened::kept) {
+      result.relative_time = *std::min_element(runs_ns.begin(), runs_ns.end()) / baseline;
     }
+    results.push_back(result);
   }
-  return shares;
+  return results;
 }
 
 Races::Races(size_t workloads, std::vector<Candidate> entrants, Random& random)
@@ -130,7 +136,9 @@ PassesRequest Races::next() {
     for (const One& one : races_) {
       if (one.race.over) continue;
       auto& turn = turns[index(one.workload)];
-      for (const size_t p : one.race.remaining) turn.push_back(id_of_participant(one, p));
+      for (const size_t p : one.race.remaining) {
+        if (!is_out(one, p)) turn.push_back(id_of_participant(one, p));
+      }
       std::shuffle(turn.begin(), turn.end(), random_);
       longest = std::max(longest, turn.size());
     }
@@ -151,6 +159,7 @@ void Races::add_round(One& one, const std::vector<Assignment>& asked,
                       std::span<const Pass> passes) {
   std::vector<double> ns(one.entrants.size() + 1);
   for (const size_t p : one.race.remaining) {
+    if (is_out(one, p)) ns[p] = std::numeric_limits<double>::max();
     for (size_t i = 0; i < passes.size() && ns[p] == 0; ++i) {
       if (asked[i].workloads[index(one.workload)] != id_of_participant(one, p)) continue;
       ns[p] = passes[i].workload_ns[index(one.workload)];
@@ -165,10 +174,11 @@ void Races::add(const PassesResult& measured) {
   for (size_t i = 0; i < entrants_.size(); ++i) {
     if (is_failed(measured, i)) failed_[i] = true;
   }
-  rounds_ += asked_.size();
+  if (measured.passes.empty() && !has_culprit(measured)) ++losses_;
   std::span<const Pass> left = measured.passes;
   for (const std::vector<Assignment>& round : asked_) {
     if (left.size() < round.size()) break;
+    ++rounds_;
     for (One& one : races_) {
       if (!one.race.over) add_round(one, round, left.first(round.size()));
     }
@@ -177,8 +187,9 @@ void Races::add(const PassesResult& measured) {
   for (One& one : races_) {
     if (one.race.over) continue;
     if (!one.rounds_ns.empty()) one.race = race_of(one.rounds_ns);
-    // `rounds_` counts requested rounds: if workers are lost again and again, the race ends too.
-    if (rounds_ >= 2 * RaceOptions{}.most_rounds) one.race.over = true;
+    const bool all_out = std::all_of(one.entrants.begin(), one.entrants.end(),
+                                     [&](size_t entrant) { return failed_[entrant]; });
+    if (all_out || losses_ >= kMostLosses) one.race.over = true;
   }
 }
 
@@ -234,7 +245,6 @@ void Proofs::resume(size_t group, ProofSamples evidence) {
 }
 
 bool Proofs::over() const {
-  constexpr size_t kMostLosses = 3;
   return losses_ >= kMostLosses ||
          std::all_of(groups_.begin(), groups_.end(), [](const Group& group) {
            return group.proof.decision != ProofDecision::go_on;
@@ -250,7 +260,7 @@ PassesRequest Proofs::next() {
   const auto pass = [&](const std::vector<bool>& changed) {
     Assignment assignment{std::vector<CandidateId>(workloads_)};
     for (size_t g = 0; g < groups_.size(); ++g) {
-      if (!changed[g]) continue;
+      if (!changed[g] || groups_[g].proof.decision == ProofDecision::rejected) continue;
       for (const size_t i : groups_[g].candidates) {
         if (candidates_[i].is_plan()) assignment.plan = id_of(i);
         else assignment.workloads[index(candidates_[i].workload)] = id_of(i);
@@ -290,7 +300,7 @@ void Proofs::add(const PassesResult& measured) {
     }
   }
   if (measured.passes.size() != 2 + 2 * pairs_) {
-    ++losses_;
+    if (!has_culprit(measured)) ++losses_;
     return;
   }
   for (size_t g = 0; g < groups_.size(); ++g) {

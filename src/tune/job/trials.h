@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,6 +30,15 @@ size_t block_pairs(const Opened& opened);
 std::vector<Assignment> interleave_passes(std::vector<std::vector<CandidateId>> turns, size_t runs,
                                           Random& random);
 
+// Whether a candidate failed in these passes. If they were lost, it is to blame.
+bool has_culprit(const PassesResult& measured);
+
+struct ScreenResult {
+  Screened screened = Screened::not_timed;
+  // Minimum time divided by the baseline's minimum, of a candidate that was kept.
+  double relative_time = std::numeric_limits<double>::infinity();
+};
+
 // Screens candidates: few runs each, interleaved with the baseline.
 class Screening {
  public:
@@ -38,10 +48,8 @@ class Screening {
 
   const PassesRequest& wanted() const { return wanted_; }
 
-  // For each candidate: its minimum time divided by the baseline's minimum. Infinite if it failed
-  // or was hopeless. NaN if it must be timed again, because its time was below what the machine can
-  // do or another candidate ended the process.
-  std::vector<double> shares(const PassesResult& measured) const;
+  // In the order of the candidates.
+  std::vector<ScreenResult> results(const PassesResult& measured) const;
 
  private:
   const Opened& opened_;
@@ -75,6 +83,10 @@ class Races {
   static CandidateId id_of_participant(const One& one, size_t participant) {
     return participant == 0 ? CandidateId::baseline : id_of(one.entrants[participant - 1]);
   }
+  // Whether a participant failed: it is not run again, and is last in every further round.
+  bool is_out(const One& one, size_t participant) const {
+    return participant > 0 && failed_[one.entrants[participant - 1]];
+  }
   void add_round(One& one, const std::vector<Assignment>& asked, std::span<const Pass> passes);
 
   size_t workloads_;
@@ -83,7 +95,8 @@ class Races {
   std::vector<One> races_;
   std::vector<bool> failed_;                    // for each entrant
   std::vector<std::vector<Assignment>> asked_;  // for each round of the latest request: its passes
-  size_t rounds_ = 0;
+  size_t rounds_ = 0;  // completed
+  size_t losses_ = 0;  // requests without times, because the worker was lost
 };
 
 // The evidence of a proof so far.
