@@ -33,14 +33,14 @@ help:
 	@echo "make sanitize  the C++ tests under ASan and UBSan"
 	@echo "make tsan      the C++ tests about threads under TSan"
 	@echo "make campaign  compare PAIRS=$(PAIRS) random kernels with the reference"
-	@echo "make trials    how often a proof errs and what it sees, PROOFS=$(PROOFS) times"
+	@echo "make trials    false acceptances and power of the sequential test, PROOFS=$(PROOFS) times"
 	@echo "make gym       let searchers work in recorded spaces; draws build/gym-curves.svg"
 	@echo "make gym-record"
 	@echo "               record POLICIES=$(POLICIES) of each space that has no file in tests/gym"
 	@echo "make kills     kill a journal's writer KILLS=$(KILLS) times"
-	@echo "make format    lay out all sources"
-	@echo "make lint      check layout, order of includes, file sizes, Python"
-	@echo "make tidy      look for mistakes with clang-tidy (minutes)"
+	@echo "make format    format all sources"
+	@echo "make lint      check formatting, order of includes, file sizes, Python"
+	@echo "make tidy      run clang-tidy (minutes)"
 	@echo "make fuzz      run each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make clean     remove all that was built; keeps the environment and fetched sources"
 
@@ -153,7 +153,7 @@ lint: $(BUILD)/.packages-develop $(VENV)/.installed
 	@$(VENV)/bin/ruff check --quiet $(PY_DIRS)
 	@$(VENV)/bin/ruff format --quiet --check $(PY_DIRS)
 	@$(VENV)/bin/python tools/check_layers.py
-	@echo "make lint: nothing to complain about"
+	@echo "make lint: OK"
 
 # Apart from lint: it parses every file as a compiler does, which takes minutes. What is built with
 # g++ has flags that clang does not know, and not those that clang needs.
@@ -161,7 +161,7 @@ TIDY_FLAGS = $(addprefix -extra-arg=,-Wno-unknown-warning-option -Wno-deprecated
 tidy: build $(BUILD)/.packages-develop
 	@run-clang-tidy-19 -quiet -j $(JOBS) -p $(BUILD) $(TIDY_FLAGS) '$(CURDIR)/(src|python|tests|examples)/.*' \
 	  2> $(BUILD)/tidy.log || { cat $(BUILD)/tidy.log; exit 1; }
-	@echo "make tidy: nothing to complain about"
+	@echo "make tidy: OK"
 
 fuzz: build $(BUILD)/fuzz/build.ninja
 	@ninja -C $(BUILD)/fuzz -j $(JOBS) fuzzers
@@ -173,7 +173,7 @@ fuzz: build $(BUILD)/fuzz/build.ninja
 	    -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$$target- \
 	    $(BUILD)/fuzz/corpus/$$target $(BUILD)/fuzz/seeds/$$target; \
 	done
-	@echo "make fuzz: nothing found"
+	@echo "make fuzz: OK"
 
 clean:
 	@if [ -d $(BUILD) ]; then \

@@ -106,7 +106,7 @@ auto as_error(const Fn& fn) {
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw Error("the machine's memory does not suffice");
+    throw Error("out of memory");
   } catch (const std::exception& error) {
     throw Error(error.what());
   }

@@ -37,7 +37,7 @@ LAYERS = [
     "search",
     "tune/setup",
     "tune/journal",
-    "tune/machine",
+    "tune/runner",
     "tune/job",
     "tune/layouts",
     "tune",

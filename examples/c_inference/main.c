@@ -54,7 +54,7 @@ static int run_model(const aoe_model* model) {
   const size_t output_count = aoe_model_output_count(model);
   aoe_input* inputs = calloc(input_count + 1, sizeof *inputs);
   aoe_output* outputs = calloc(output_count + 1, sizeof *outputs);
-  int result = inputs != NULL && outputs != NULL ? 0 : complain("there is no memory");
+  int result = inputs != NULL && outputs != NULL ? 0 : complain("out of memory");
   for (size_t i = 0; i < input_count && result == 0; ++i) {
     const aoe_info* info = aoe_model_input(model, i);
     inputs[i] = (aoe_input){.dtype = info->dtype, .data = memory_for(info), .bytes = info->bytes};

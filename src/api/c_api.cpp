@@ -10,7 +10,7 @@
 //   report, guarded              exceptions become statuses and messages
 //   known_part, options_of       options of callers of any version
 //   view_of, describe_all        inputs and outputs, checked and described
-//   run, run_apart               on the caller's memory, or on separate Values
+//   run, run_on_values               on the caller's memory, or on separate Values
 //   aoe_...                      the exported functions
 //
 // Invariants: no exception leaves an exported function. Memory of a caller is neither kept nor
@@ -42,7 +42,7 @@ aoe_status guarded(const Fn& fn) noexcept {
   try {
     return fn();
   } catch (const std::bad_alloc&) {
-    return report(AOE_NO_MEMORY, "the machine's memory does not suffice");
+    return report(AOE_NO_MEMORY, "out of memory");
   } catch (const std::exception& error) {
     return report(AOE_FAILED, error.what());
   }
@@ -90,7 +90,7 @@ aoe_options known_part(const aoe_options* given) {
   const bool beyond =
       std::any_of(bytes + std::min(given->size, sizeof options), bytes + given->size,
                   [](unsigned char byte) { return byte != 0; });
-  require(!beyond, "options sets what this version, {}, does not know", AOE_VERSION);
+  require(!beyond, "options sets members that version {} does not have", AOE_VERSION);
   return options;
 }
 
@@ -159,7 +159,7 @@ TensorView view_of(const Port& port, const aoe_input& input) {
          input.bytes);
   }
   if (input.data == nullptr && bytes > 0) {
-    fail("input '{}' has {} bytes at NULL", port.name, bytes);
+    fail("input '{}' is NULL but has {} bytes", port.name, bytes);
   }
   return view;
 }
@@ -196,7 +196,7 @@ bool describe_all(const std::vector<Port>& ports, const std::vector<ValueType>& 
 }
 
 // Makes the caller the owner of a tensor: aoe_output_free deletes it.
-void hand_over(Tensor owned, aoe_output& output) {
+void release_to_caller(Tensor owned, aoe_output& output) {
   output.dtype = onnx_code(owned.dtype());
   output.room = output.bytes;
   auto owner = std::make_unique<Tensor>(std::move(owned));
@@ -206,8 +206,8 @@ void hand_over(Tensor owned, aoe_output& output) {
 
 // Runs on separate Values: for outputs whose types only a run determines, and for models with
 // inputs that are no tensors.
-aoe_status run_apart(const LoadedModel& model, std::span<const aoe_input> inputs,
-                     std::span<aoe_output> outputs) {
+aoe_status run_on_values(const LoadedModel& model, std::span<const aoe_input> inputs,
+                         std::span<aoe_output> outputs) {
   std::map<std::string, Value> feeds;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Port& port = model.inputs()[i];
@@ -224,7 +224,7 @@ aoe_status run_apart(const LoadedModel& model, std::span<const aoe_input> inputs
     Tensor tensor = values[i].tensor();
     values[i] = {};
     if (outputs[i].data != nullptr) std::memcpy(outputs[i].data, tensor.raw(), outputs[i].bytes);
-    else hand_over(tensor.is_sole_owner() ? tensor : tensor.copied(), outputs[i]);
+    else release_to_caller(tensor.is_sole_owner() ? tensor : tensor.copied(), outputs[i]);
   }
   return AOE_OK;
 }
@@ -239,13 +239,13 @@ aoe_status run(const LoadedModel& model, std::span<const aoe_input> inputs,
   const bool viewed = std::all_of(sources.begin(), sources.end(), [](const Port& port) {
     return port.type.kind == ValueType::Kind::tensor;
   });
-  if (!viewed) return run_apart(model, inputs, outputs);
+  if (!viewed) return run_on_values(model, inputs, outputs);
   std::vector<TensorView> given;
   for (size_t i = 0; i < inputs.size(); ++i) given.push_back(view_of(sources[i], inputs[i]));
   const std::vector<ValueType> types = model.output_types(given);
   const bool known = std::all_of(types.begin(), types.end(),
                                  [](const ValueType& type) { return type.is_static(); });
-  if (!known) return run_apart(model, inputs, outputs);
+  if (!known) return run_on_values(model, inputs, outputs);
   if (!describe_all(model.outputs(), types, outputs)) return AOE_TOO_SMALL;
   std::vector<Tensor> found(outputs.size());  // memory for outputs whose `data` is NULL
   std::vector<TensorView> wanted;
@@ -256,7 +256,7 @@ aoe_status run(const LoadedModel& model, std::span<const aoe_input> inputs,
   }
   model.run_into(given, wanted);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!found[i].empty()) hand_over(std::move(found[i]), outputs[i]);
+    if (!found[i].empty()) release_to_caller(std::move(found[i]), outputs[i]);
   }
   return AOE_OK;
 }

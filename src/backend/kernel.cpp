@@ -54,11 +54,12 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, DecidedSchedule decided
     only.stages = {scheduled_.stages[stage]};
     only.outputs = only.stages[0].outputs;
     auto& constant = scheduled_.values[static_cast<size_t>(only.outputs[0])].constant;
-    constant = computed(std::move(only), backend);
+    constant = evaluate_weights(std::move(only), backend);
   }
   std::vector<Tensor> packed_weights;
   for (const PackedWeights& packed : program.weights) {
-    packed_weights.push_back(pack(packed, computed(plain_workload(scheduled_, packed), backend)));
+    packed_weights.push_back(
+        pack(packed, evaluate_weights(plain_workload(scheduled_, packed), backend)));
   }
   compiled_ = backend.compile(std::move(program), std::move(packed_weights));
   // Kernels with doubles keep denormals: models use f64 where very small numbers matter.
@@ -79,7 +80,7 @@ Kernel::Kernel(const std::shared_ptr<const Workload>& workload, const Policy& po
     : Kernel(workload, valid_schedule(*workload, policy, backend.device()), backend, threads,
              std::move(weights)) {}
 
-Tensor Kernel::computed(Workload of_weights, const Backend& backend) const {
+Tensor Kernel::evaluate_weights(Workload of_weights, const Backend& backend) const {
   const auto contents = [&](int value) {
     const int storage = scheduled_.storage(value);
     const auto input = std::find(scheduled_.inputs.begin(), scheduled_.inputs.end(), storage);
@@ -103,28 +104,28 @@ Tensor Kernel::computed(Workload of_weights, const Backend& backend) const {
 }
 
 void Kernel::place_values() {
-  using In = Memory::In;
+  using Storage = Memory::Storage;
   memory_.resize(scheduled_.values.size());
   const auto memory = [&](int value) -> Memory& {
     return memory_[static_cast<size_t>(scheduled_.storage(value))];
   };
   for (size_t i = 0; i < memory_.size(); ++i) {
-    if (!scheduled_.values[i].constant.empty()) memory_[i].in = In::constant;
+    if (!scheduled_.values[i].constant.empty()) memory_[i].storage = Storage::constant;
   }
   for (size_t i = 0; i < scheduled_.inputs.size(); ++i) {
-    memory(scheduled_.inputs[i]) = {In::input, static_cast<int64_t>(i)};
+    memory(scheduled_.inputs[i]) = {Storage::input, static_cast<int64_t>(i)};
   }
   for (size_t i = 0; i < scheduled_.outputs.size(); ++i) {
     // An output that is an input, a constant or an earlier output is copied at the end.
-    if (memory(scheduled_.outputs[i]).in != In::nothing) continue;
-    memory(scheduled_.outputs[i]) = {In::output, static_cast<int64_t>(i)};
+    if (memory(scheduled_.outputs[i]).storage != Storage::nothing) continue;
+    memory(scheduled_.outputs[i]) = {Storage::output, static_cast<int64_t>(i)};
   }
   std::vector<int> inside;  // values between steps
   std::vector<Lifetime> lifetimes;
   for (size_t s = 0; s < program().body.size(); ++s) {
     const int now = static_cast<int>(s);
     for (const int value : program().values_of(program().body[s])) {
-      if (memory_[static_cast<size_t>(value)].in != In::nothing) continue;
+      if (memory_[static_cast<size_t>(value)].storage != Storage::nothing) continue;
       const auto known = std::find(inside.begin(), inside.end(), value);
       if (known != inside.end()) {
         lifetimes[static_cast<size_t>(known - inside.begin())].last = now;
@@ -138,7 +139,7 @@ void Kernel::place_values() {
   const Arena arena = arena_of(lifetimes);
   const int64_t list = aligned_work(static_cast<int64_t>(memory_.size() * sizeof(void*)));
   for (size_t i = 0; i < inside.size(); ++i) {
-    memory_[static_cast<size_t>(inside[i])] = {In::work, list + arena.offsets[i]};
+    memory_[static_cast<size_t>(inside[i])] = {Storage::work, list + arena.offsets[i]};
   }
   values_bytes_ = list + arena.bytes;
 }
@@ -165,14 +166,14 @@ const void* Kernel::memory_of(int value, std::span<const void* const> inputs,
   const auto [in, at] = memory_[static_cast<size_t>(scheduled_.storage(value))];
   const auto index = static_cast<size_t>(at);
   switch (in) {
-    case Memory::In::nothing: return nullptr;
-    case Memory::In::input:
+    case Memory::Storage::nothing: return nullptr;
+    case Memory::Storage::input:
       if (inputs[index] != nullptr || index >= weights_.size()) return inputs[index];
       return weights_[index].raw();
-    case Memory::In::output: return outputs[index];
-    case Memory::In::constant:
+    case Memory::Storage::output: return outputs[index];
+    case Memory::Storage::constant:
       return scheduled_.values[static_cast<size_t>(scheduled_.storage(value))].constant.raw();
-    case Memory::In::work: return work + at;
+    case Memory::Storage::work: return work + at;
   }
   return nullptr;
 }

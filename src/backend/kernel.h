@@ -56,12 +56,12 @@ class Kernel {
 
   // Returns the output of a workload that reads only weights and constants. Its values are numbered
   // as those of `scheduled_`.
-  Tensor computed(Workload of_weights, const Backend& backend) const;
+  Tensor evaluate_weights(Workload of_weights, const Backend& backend) const;
 
   // Where the elements of a value are when it runs.
   struct Memory {
-    enum class In : uint8_t { nothing, input, output, constant, work };
-    In in = In::nothing;
+    enum class Storage : uint8_t { nothing, input, output, constant, work };
+    Storage storage = Storage::nothing;
     int64_t at = 0;  // index of the input or output, or byte offset in the work memory
   };
   // Assigns memory to every value that the program reads or writes.

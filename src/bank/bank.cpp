@@ -197,16 +197,16 @@ StoredEntry Bank::stored(const Statement& row) const {
   } else if (key != key_text(entry.workload) || row.text(19) != checksum_text(entry)) {
     is(State::damaged, "it is damaged: its checksum does not fit");
   } else if (!is_plausible(entry.gain)) {
-    is(State::damaged, "it claims what cannot have been measured");
+    is(State::damaged, "its measurements are inconsistent");
   } else if (entry.target.soc_version != soc_version_) {
     is(State::foreign, fmt::format("it is for {}", entry.target.soc_version));
   }
   return stored;
 }
 
-Found Bank::find(Statement& select, const std::string& workload, const Target& target,
-                 int64_t* id) const {
-  Found found;
+LookupResult Bank::find(Statement& select, const std::string& workload, const Target& target,
+                        int64_t* id) const {
+  LookupResult found;
   select.reset();
   select.bind(key_text(workload));
   while (select.step()) {
@@ -222,9 +222,9 @@ Found Bank::find(Statement& select, const std::string& workload, const Target& t
   return found;
 }
 
-std::vector<Found> Bank::find(const std::vector<std::string>& workloads,
-                              const Target& target) const {
-  std::vector<Found> found;
+std::vector<LookupResult> Bank::find(const std::vector<std::string>& workloads,
+                                     const Target& target) const {
+  std::vector<LookupResult> found;
   Statement select = database_->prepare(fmt::format("{} WHERE key = ? ORDER BY id", kSelect));
   const ReadTransaction all_as_of_now(*database_);
   for (const std::string& workload : workloads) found.push_back(find(select, workload, target));
@@ -248,7 +248,7 @@ bool Bank::put(const BankEntry& entry, const std::optional<std::string>& baselin
   int64_t id = 0;
   {
     Statement select = database_->prepare(fmt::format("{} WHERE key = ? ORDER BY id", kSelect));
-    const Found found = find(select, entry.workload, entry.target, &id);
+    const LookupResult found = find(select, entry.workload, entry.target, &id);
     if (found.entry && found.entry->policy != baseline) return false;
   }
   if (id == 0) {

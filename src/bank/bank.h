@@ -27,7 +27,7 @@ struct StoredEntry {
 };
 
 // The result of a lookup: the good entry, if there is one, and the problems of others with its key.
-struct Found {
+struct LookupResult {
   std::optional<BankEntry> entry;
   std::vector<std::string> problems;
 };
@@ -45,7 +45,8 @@ class Bank {
   static Bank for_writing(const std::filesystem::path& file, const std::string& soc_version);
 
   // The entries for these texts of workloads, in one read transaction.
-  std::vector<Found> find(const std::vector<std::string>& workloads, const Target& target) const;
+  std::vector<LookupResult> find(const std::vector<std::string>& workloads,
+                                 const Target& target) const;
   // All entries, in insertion order.
   std::vector<StoredEntry> entries() const;
 
@@ -62,8 +63,8 @@ class Bank {
   Bank(std::unique_ptr<Database> database, std::string soc_version)
       : database_(std::move(database)), soc_version_(std::move(soc_version)) {}
   StoredEntry stored(const Statement& row) const;
-  Found find(Statement& select, const std::string& workload, const Target& target,
-             int64_t* id = nullptr) const;
+  LookupResult find(Statement& select, const std::string& workload, const Target& target,
+                    int64_t* id = nullptr) const;
 
   std::unique_ptr<Database> database_;
   std::string soc_version_;

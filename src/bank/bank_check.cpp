@@ -54,7 +54,7 @@ std::vector<std::string> problems_of(const Bank& bank) {
     if (const std::string fault = fault_of(entry); !fault.empty()) note(fault);
     const auto& [soc_version, instruction_set, threads] = entry.target;
     if (!seen.emplace(entry.workload, instruction_set, threads).second) {
-      note("there is another entry for the same");
+      note("there is another entry for the same workload and target");
     }
   }
   return problems;

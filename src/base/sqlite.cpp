@@ -128,7 +128,7 @@ void Database::run(std::string_view sql) {
 
 Statement Database::first_row(std::string_view sql) const {
   Statement query = prepare(sql);
-  require(query.step(), "'{}': '{}' gives nothing", file_.string(), sql);
+  require(query.step(), "'{}': '{}' returned no row", file_.string(), sql);
   return query;
 }
 

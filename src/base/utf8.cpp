@@ -65,16 +65,17 @@ std::string printable(std::string_view text) {
   for (const char32_t c : utf8_decoded(text)) {
     const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
     // Line and paragraph separators; bidirectional formatting characters.
-    const bool is_odd =
+    const bool is_separator_or_bidi =
         c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-    if (!is_control && !is_odd) {
+    if (!is_control && !is_separator_or_bidi) {
       shown += c;
       continue;
     }
     const std::string escaped = c == '\n'   ? "\\n"
                                 : c == '\t' ? "\\t"
-                                : is_odd    ? fmt::format("\\u{:04x}", static_cast<uint32_t>(c))
-                                            : fmt::format("\\x{:02x}", static_cast<uint32_t>(c));
+                                : is_separator_or_bidi
+                                    ? fmt::format("\\u{:04x}", static_cast<uint32_t>(c))
+                                    : fmt::format("\\x{:02x}", static_cast<uint32_t>(c));
     shown.append(escaped.begin(), escaped.end());
   }
   return utf8_encoded(shown);

@@ -171,7 +171,7 @@ void check(const BankOptions& options) {
   };
   require(problems.empty(), "bank '{}' has {}", file.string(), count(problems.size(), "problem"));
   if (options.json) return;
-  fmt::print("bank '{}' is sound: {}{}\n", file.string(), count(entries.size(), "entry"),
+  fmt::print("bank '{}' is valid: {}{}\n", file.string(), count(entries.size(), "entry"),
              unused == 0 ? "" : fmt::format(", {} of them newer or foreign", unused));
 }
 
@@ -192,9 +192,9 @@ void add_bank_command(CLI::App& app) {
     added->callback([options, act] { act(*options); });
     return added;
   };
-  add("check", "Whether everything in it is sound", check);
+  add("check", "Verify the bank", check);
   add("ls", "List its policies", list);
-  add("show", "Show what it knows of one workload", show)
+  add("show", "Show the entries of a workload", show)
       ->add_option("key", options->key, "The workload's key, or the beginning of it")
       ->required();
   add_bank_measure_command(*command);

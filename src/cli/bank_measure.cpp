@@ -16,7 +16,7 @@
 #include "measure/host/device_lock.h"
 #include "runtime/stored_policies.h"
 #include "tune/job/claims.h"
-#include "tune/machine/worker_machine.h"
+#include "tune/runner/worker_runner.h"
 
 namespace aoe {
 namespace {
@@ -51,7 +51,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   require(bank.has_value(), "there is no bank '{}' whose claims could be measured; tuning makes it",
           file.string());
   const DeviceLock lock(0);
-  WorkerMachineOptions workers;
+  WorkerRunnerOptions workers;
   workers.target.model = options.model;
   workers.target.input_shapes = parse_shapes(options.input_shape);
   workers.target.threads = options.threads > 0 ? options.threads : usable_cores();
@@ -60,11 +60,11 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   const int threads = workers.target.threads;
   Progress progress;
   progress.begin(fmt::format("opening {}", options.model));
-  const std::unique_ptr<Machine> machine = worker_machine(std::move(workers));
-  const Opened opened = machine->open();
+  const std::unique_ptr<Runner> runner = worker_runner(std::move(workers));
+  const OpenedModel opened = runner->open();
   std::vector<std::string> texts;
   for (const OpenWorkload& one : opened.workloads) texts.push_back(one.text);
-  const std::vector<Found> entries = bank->find(texts, target_of(device, threads));
+  const std::vector<LookupResult> entries = bank->find(texts, target_of(device, threads));
   for (size_t i = 0; i < entries.size(); ++i) {
     for (const std::string& problem : entries[i].problems) notice(problem);
     // Otherwise the default would be measured against itself.
@@ -74,11 +74,11 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
             file.string(), name_of(opened.workloads[i]));
   }
   require(std::any_of(entries.begin(), entries.end(),
-                      [](const Found& one) { return one.entry.has_value(); }),
+                      [](const LookupResult& one) { return one.entry.has_value(); }),
           "bank '{}' has no policy for this model on {}{}", file.string(),
           count_text(threads, "thread"), other_threads(*bank, texts));
   progress.begin("measuring what the bank claims");
-  return {opened.workloads, measured_claims(*machine, opened, entries, device,
+  return {opened.workloads, measured_claims(*runner, opened, entries, device,
                                             [&](double share) { progress.update(share); })};
 }
 

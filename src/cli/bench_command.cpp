@@ -37,13 +37,13 @@ class BenchedModel {
   BenchedModel(const BenchedModel&) = delete;  // its views point to its values
   BenchedModel& operator=(const BenchedModel&) = delete;
 
-  void run(Watch* watch = nullptr) const {
-    if (outputs_.empty()) model_.run(feeds_, watch);
-    else model_.run_into(inputs_, outputs_, watch);
+  void run(StepObserver* observer = nullptr) const {
+    if (outputs_.empty()) model_.run(feeds_, observer);
+    else model_.run_into(inputs_, outputs_, observer);
   }
 
   WatchedRun watched() const {
-    return [this](Watch* watch) { run(watch); };
+    return [this](StepObserver* observer) { run(observer); };
   }
 
   const std::shared_ptr<const StoredPolicies>& policies() const { return model_.policies(); }

@@ -62,7 +62,7 @@ std::string difference_text(const Difference& difference) {
   std::string numbers = fmt::format("differ by at most {:.3g}, of numbers up to {:.3g}",
                                     difference.largest, difference.of);
   if (difference.not_finite == 0) return numbers;
-  const std::string odd = fmt::format("are not finite: {} infinite or no number",
+  const std::string odd = fmt::format("are not finite: {} infinite or NaN",
                                       difference.not_finite == 1
                                           ? "1 element is"
                                           : fmt::format("{} elements are", difference.not_finite));
@@ -187,7 +187,7 @@ std::string text_of(const BenchReport& report) {
   text += model_text(report.model, report.rates);
   text += row("memory", size_text(report.peak_memory_bytes) + " at most, to load it and run it");
   if (report.comparison) text += comparison_text(report);
-  text += row("A/A", ratio_text(report.self) + ", the same model loaded again to itself");
+  text += row("A/A", ratio_text(report.self) + ", two instances of this model");
   if (report.comparison) text += row("", verdict_text(report));
   if (report.profile) text += profile_text(*report.profile, report.rates);
   return text;

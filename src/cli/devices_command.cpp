@@ -115,7 +115,7 @@ void print_json(const Device& device, const std::vector<Measured>& measured) {
 }
 
 void show_devices(const DevicesOptions& options) {
-  require(options.threads == 0 || options.measure, "--threads is of use only with --measure");
+  require(options.threads == 0 || options.measure, "--threads requires --measure");
   const Device& device = host_device();
   const std::vector<Measured> measured = measure(device, options);
   if (options.json) print_json(device, measured);

@@ -56,7 +56,7 @@ std::map<std::string, Value> random_inputs(const LoadedModel& model, uint32_t se
         port.name, port.describe(), port.name);
     try {
       require(port.type.dtype != DType::string,
-              "random strings would mean nothing; give them with --input");
+              "strings cannot be generated at random; give them with --input");
       feeds[port.name] = random_tensor(port.type.tensor(), random);
     } catch (const Error& error) {
       throw error.within(fmt::format("input '{}'", port.name));

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   } catch (const aoe::Error& error) {
     return complain(error.what());
   } catch (const std::bad_alloc&) {
-    return complain("the machine's memory does not suffice for this model");
+    return complain("not enough memory for this model");
   } catch (const std::exception& error) {
     return complain(error.what());
   }

@@ -10,7 +10,7 @@
 #include "codegen/cpu_backend.h"
 #include "device/device.h"
 #include "report/result_file.h"
-#include "tune/machine/worker_machine.h"
+#include "tune/runner/worker_runner.h"
 #include "tune/setup/preconditions.h"
 #include "tune/setup/settings.h"
 #include "tune/tune.h"
@@ -25,7 +25,7 @@ struct NotBuilt {
   const char* name;
   const char* what;
 };
-constexpr NotBuilt kNotBuilt[] = {
+constexpr NotBuilt kUnimplemented[] = {
     {"--model_path", "tuning all models of a folder"},
     {"-w,--weight", "reading Caffe models"},
     {"--singleop", "tuning single operators"},
@@ -47,7 +47,7 @@ struct NoMeaning {
 constexpr NoMeaning kNoMeaning[] = {
     {"--host_env_os", "the .om file runs on every system"},
     {"--host_env_cpu", "the .om file runs on every processor"},
-    {"--input_format", "an ONNX model says itself how its inputs lie"},
+    {"--input_format", "an ONNX model defines the layout of its inputs"},
 };
 
 // Option values as typed; an empty string means not given.
@@ -90,21 +90,20 @@ void check_job(const CommandLine& line) {
   require(!line.job_type.empty(), "--job_type is missing; 2 tunes operators; see aoe --help");
   require(line.job_type == "1" || line.job_type == "2",
           "--job_type is '{}'; 1 (subgraphs) or 2 (operators) is expected", line.job_type);
-  for (size_t i = 0; i < std::size(kNotBuilt); ++i) {
-    require(line.not_built[i]->count() == 0, "{}: {} is not built yet", name_of(*line.not_built[i]),
-            kNotBuilt[i].what);
+  for (size_t i = 0; i < std::size(kUnimplemented); ++i) {
+    require(line.not_built[i]->count() == 0, "{}: {} is not implemented yet",
+            name_of(*line.not_built[i]), kUnimplemented[i].what);
   }
   require(line.job_type == "2" || !line.op_format,
           "--Fop_format is for operators (--job_type=2) only");
-  require(line.job_type == "2", "--job_type=1: tuning of subgraphs is not built yet");
+  require(line.job_type == "2", "--job_type=1: tuning of subgraphs is not implemented yet");
   require(!line.uneven_splits, "--Fnonhomo_split is for subgraphs (--job_type=1) only");
   require(line.precision_mode.empty() || line.precision_mode == "must_keep_origin_dtype",
-          "--precision_mode={}: lower precision is not built yet; must_keep_origin_dtype is",
+          "--precision_mode={}: lower precision is not implemented yet; must_keep_origin_dtype is",
           line.precision_mode);
   for (size_t i = 0; i < std::size(kNoMeaning); ++i) {
     if (line.no_meaning[i]->count() == 0) continue;
-    notice(
-        fmt::format("{} has no meaning here: {}", name_of(*line.no_meaning[i]), kNoMeaning[i].why));
+    notice(fmt::format("{} is ignored: {}", name_of(*line.no_meaning[i]), kNoMeaning[i].why));
   }
 }
 
@@ -129,7 +128,7 @@ void check_model(const CommandLine& line) {
   require(known != frameworks.end(),
           "--framework is '{}'; 0 (Caffe), 1 (MindSpore), 3 (TensorFlow) or 5 (ONNX) is expected",
           framework);
-  require(framework == "5", "--framework={}: reading {} models is not built yet; 5 (ONNX) is",
+  require(framework == "5", "--framework={}: reading {} models is not implemented yet; 5 (ONNX) is",
           framework, known->second);
 }
 
@@ -162,7 +161,7 @@ TuneOptions options_of(const CommandLine& line, const Device& device) {
 }
 
 // Reports the findings. Throws if there is an obstacle; advice only prints a notice.
-void tell(const std::vector<Finding>& findings) {
+void report_findings(const std::vector<Finding>& findings) {
   std::vector<std::string> obstacles;
   for (const auto& [obstacle, text] : findings) {
     if (obstacle) obstacles.push_back(text);
@@ -178,27 +177,27 @@ int run_job(const CommandLine& line) {
   set_log_level(log_level(line.log));
   const Device& device = host_backend()->device();
   TuneOptions options = options_of(line, device);
-  const Surroundings found = surroundings_of(options, device);
+  const HostState found = surroundings_of(options, device);
   options = resolved(std::move(options), found);
-  tell(findings(options, found));
+  report_findings(findings(options, found));
   const ResultFile file(options.result_dir, std::chrono::system_clock::now(),
                         options.auto_tune.has_value());
   TuneScreen screen(options);
   const EndOnSignal ending;
   TuneListener listener;
-  listener.begun = [&](const fs::path& folder) { screen.begun(folder); };
-  listener.changed = [&](const TuningOutcome& outcome) { file.write(outcome); };
-  listener.progress = [&](const JobProgress& progress, const std::string& name) {
-    screen.progress(progress, name);
+  listener.on_started = [&](const fs::path& folder) { screen.on_started(folder); };
+  listener.on_changed = [&](const TuningOutcome& outcome) { file.write(outcome); };
+  listener.on_progress = [&](const JobProgress& progress, const std::string& name) {
+    screen.on_progress(progress, name);
   };
-  listener.written = [&](const fs::path& model) { screen.written(model); };
-  listener.stopped = [] { return EndOnSignal::wanted(); };
+  listener.on_written = [&](const fs::path& model) { screen.on_written(model); };
+  listener.is_stopped = [] { return EndOnSignal::wanted(); };
   try {
     const TuningOutcome outcome = tune(options, host_backend(), listener);
-    screen.finished(outcome, file.file());
+    screen.on_finished(outcome, file.file());
     return outcome.state == TuningOutcome::State::successful ? 0 : 1;
   } catch (const Interrupted&) {
-    screen.interrupted();
+    screen.on_interrupted();
     return 130;
   }
 }
@@ -219,10 +218,10 @@ void add_tune_options(CLI::App& app, int& exit_code) {
                        "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\""));
   shown(app.add_option("--output", line->output, "The tuned model; .om is appended"));
   shown(app.add_option("--budget", line->budget, "Stop in time with the best so far: 90s, 10m"));
-  shown(app.add_option("--aicore_num", line->aicore_num, "Threads of the model; all cores"));
-  line->reload_option = shown(app.add_option("--reload", line->reload,
-                                             "Go on with a job that was "
-                                             "interrupted [its folder]"));
+  shown(app.add_option("--aicore_num", line->aicore_num,
+                       "Number of threads (default: all usable cores)"));
+  line->reload_option =
+      shown(app.add_option("--reload", line->reload, "Resume an interrupted job [its folder]"));
   line->reload_option->expected(0, 1);
   shown(app.add_option("--progress_bar", line->progress_bar, "on (default), off"))
       ->check(CLI::IsMember({"on", "off"}));
@@ -237,11 +236,11 @@ void add_tune_options(CLI::App& app, int& exit_code) {
   hidden(app.add_flag("--Fop_format", line->op_format, "Tune layouts too; O1 does"));
   hidden(app.add_flag("--Fnonhomo_split", line->uneven_splits, "Uneven splits of subgraphs"));
   hidden(app.add_option("--precision_mode", line->precision_mode, "must_keep_origin_dtype"));
-  hidden(app.add_option("--device", line->device, "0: there is one"));
+  hidden(app.add_option("--device", line->device, "Number of the device; only 0 exists"));
   hidden(app.add_option("--soc_version", line->soc_version, "The machine's, as aoe devices says"));
   hidden(app.add_option("--log", line->log, "debug, info, warning (default), error, null"))
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "null"}));
-  for (const auto& [name, what] : kNotBuilt) {
+  for (const auto& [name, what] : kUnimplemented) {
     const std::string text = fmt::format("Not built yet: {}", what);
     line->not_built.push_back(hidden(app.add_option(name, text)));
     line->not_built.back()->expected(0, 1);
@@ -262,7 +261,7 @@ void add_tune_options(CLI::App& app, int& exit_code) {
         for (CLI::Option* option : all) option->group(kShown);
         throw CLI::CallForHelp();
       },
-      "This, with all options of tuning");
+      "Print this help with all tuning options");
   app.callback([line, &app, &exit_code] {
     if (!app.get_subcommands().empty()) return;
     const bool asked = app.count_all() > 1;

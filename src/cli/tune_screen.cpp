@@ -35,16 +35,17 @@ std::string without_gain(const TuningOutcome& outcome) {
         count_text(static_cast<int64_t>(outcome.operators.size()), "operator") +
         " proven faster and kept; the whole model's gain ";
     // With few blocks, the interval is still from 0 to infinity.
-    if (!std::isfinite(seen.speedup_high)) return kept + "was not measured to its end in time";
+    if (!std::isfinite(seen.speedup_high)) return kept + "could not be measured within the budget";
     return fmt::format(
         "{}is too small to be proven here: {:.3f} times as fast, between {:.3f} and {:.3f}", kept,
         seen.before_ns / seen.after_ns, seen.speedup_low, seen.speedup_high);
   }
-  if (outcome.taken_back > 0) {
+  if (outcome.dropped > 0) {
     return fmt::format(
-        "{} proven faster, but the whole model was not seen to be: nothing was kept; more time "
+        "{} proven faster, but no speed-up of the whole model was measured: nothing was kept; more "
+        "time "
         "(--budget) or a quieter machine may show it",
-        count_text(static_cast<int64_t>(outcome.taken_back), "operator"));
+        count_text(static_cast<int64_t>(outcome.dropped), "operator"));
   }
   if (counts.total() > 0 && counts.total() == counts.reserved) {
     return "nothing was improved: all operators are in the bank (REPEAT_TUNE=True tunes them "
@@ -73,7 +74,7 @@ TuneScreen::TuneScreen(const TuneOptions& options) : options_(options) {
   if (options.progress_bar && options.log == LogLevel::warning) progress_.emplace();
 }
 
-void TuneScreen::begun(const std::filesystem::path& folder) {
+void TuneScreen::on_started(const std::filesystem::path& folder) {
   folder_ = folder;
   fmt::print("Tuning {} on {}; the job's folder is {}\n", options_.model.filename().string(),
              count_text(options_.threads, "thread"), folder.string());
@@ -81,7 +82,7 @@ void TuneScreen::begun(const std::filesystem::path& folder) {
   if (progress_) progress_->begin("loading the model");
 }
 
-void TuneScreen::progress(const JobProgress& progress, const std::string& name) {
+void TuneScreen::on_progress(const JobProgress& progress, const std::string& name) {
   if (!progress_) return;
   std::string text =
       fmt::format("{}, {}", phase_text(progress.phase),
@@ -103,9 +104,9 @@ void TuneScreen::progress(const JobProgress& progress, const std::string& name) 
   progress_->update(std::move(text), progress.share);
 }
 
-void TuneScreen::written(const std::filesystem::path& model) { model_ = model; }
+void TuneScreen::on_written(const std::filesystem::path& model) { model_ = model; }
 
-void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::path& result) {
+void TuneScreen::on_finished(const TuningOutcome& outcome, const std::filesystem::path& result) {
   progress_.reset();
   if (!outcome.formats.empty()) fmt::print("{}\n", outcome.formats);
   constexpr size_t kExplained = 5;  // operators are sorted by time saved, largest first
@@ -118,7 +119,7 @@ void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::p
     if (i < kExplained && one.why) fmt::print("             {}\n", to_string(*one.why));
   }
   for (const std::string& name : outcome.failed_operators) {
-    fmt::print("  failed: {}: its default kernel did not pass\n", printable(name));
+    fmt::print("  failed: {}: its baseline kernel failed its check\n", printable(name));
   }
   const TunedCounts& counts = outcome.counts;
   fmt::print("{}: {} added, {} updated, {} reserved, {} not improved; {} tried in {:.0f} s\n",
@@ -137,7 +138,7 @@ void TuneScreen::finished(const TuningOutcome& outcome, const std::filesystem::p
   if (outcome.state == TuningOutcome::State::successful) fmt::print("Aoe process finished\n");
 }
 
-void TuneScreen::interrupted() {
+void TuneScreen::on_interrupted() {
   progress_.reset();
   if (!is_logged(LogLevel::error)) return;
   std::string shapes;
@@ -145,7 +146,7 @@ void TuneScreen::interrupted() {
     shapes += fmt::format("{}{}:{}", shapes.empty() ? "" : ";", name, fmt::join(shape, ","));
   }
   fmt::print(stderr,
-             "aoe: interrupted; what was measured is kept. To go on:\n  aoe --model={} "
+             "aoe: interrupted; what was measured is kept. Resume with:\n  aoe --model={} "
              "--job_type=2 --aicore_num={}{}{} --reload={}\n",
              options_.model.string(), options_.threads,
              shapes.empty() ? "" : fmt::format(" --input_shape=\"{}\"", shapes),

@@ -15,11 +15,11 @@ class TuneScreen {
  public:
   explicit TuneScreen(const TuneOptions& options);
 
-  void begun(const std::filesystem::path& folder);
-  void progress(const JobProgress& progress, const std::string& name);
-  void written(const std::filesystem::path& model);
-  void finished(const TuningOutcome& outcome, const std::filesystem::path& result);
-  void interrupted();
+  void on_started(const std::filesystem::path& folder);
+  void on_progress(const JobProgress& progress, const std::string& name);
+  void on_written(const std::filesystem::path& model);
+  void on_finished(const TuningOutcome& outcome, const std::filesystem::path& result);
+  void on_interrupted();
 
  private:
   const TuneOptions& options_;

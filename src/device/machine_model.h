@@ -28,11 +28,11 @@ inline constexpr double kFunction = 15;  // exp, tanh etc.: polynomials of about
 
 // --- loops ------------------------------------------------------------------------------------
 
-inline constexpr double kTurnCycles = 2;      // overhead of one iteration
-inline constexpr double kFoldingCycles = 12;  // horizontal reduction of a vector of sums
-inline constexpr double kTurned = 4;          // per vector transposed in registers, in loads
-inline constexpr double kTested = 3;          // load that may be out of bounds, in loads
-inline constexpr double kStepCycles = 300;    // to start and finish a nest or product
+inline constexpr double kIterationCycles = 2;       // overhead of one iteration
+inline constexpr double kFoldingCycles = 12;        // horizontal reduction of a vector of sums
+inline constexpr double kTransposedVector = 4;      // per vector transposed in registers, in loads
+inline constexpr double kBoundsCheckedLoad = 3;     // load that may be out of bounds, in loads
+inline constexpr double kItemOverheadCycles = 300;  // to start and finish a nest or product
 // Minimum work per thread, because a helper needs about a microsecond to start: points of loops,
 // and multiply-adds of products.
 inline constexpr int64_t kPointsWorthSharing = 1 << 15;
@@ -42,15 +42,15 @@ inline constexpr int64_t kProductsWorthSharing = 1 << 17;
 
 // Cost, in multiply-adds of vectors, of loading a vector of columns from the second-level cache,
 // and of storing a line of results past the caches.
-inline constexpr double kFarColumn = 4.3;
+inline constexpr double kColumnFromL2 = 4.3;
 inline constexpr double kStreamedLine = 3;
 inline constexpr double kTileCycles = 60;      // overhead of a call of one tile
 inline constexpr double kNextTileCycles = 10;  // overhead of a tile that follows another in a call
 inline constexpr double kShareOfPeak = 0.85;   // fraction of the peak that products reach
 // Packing: cycles per vector that is copied, per additional vector that is read for it (of which a
 // stride uses only a part), and per element that is copied alone.
-inline constexpr double kCopied = 3;
-inline constexpr double kParted = 2;
+inline constexpr double kPackedVector = 3;
+inline constexpr double kStridedExtraVector = 2;
 inline constexpr double kElement = 2;
 inline constexpr double kTransformed = 2.5;  // cycles per vector of a Winograd transform, in or out
 // Prefetch distance in prepacked weights that are used once, in steps of the depth: some 30 cycles
@@ -61,7 +61,7 @@ inline constexpr int64_t kLargestPrefetched = 256 << 10;
 // Whether the hardware prefetches the next columns of a product. Zen does: software prefetches made
 // models 1 to 5 % slower there. Sapphire Rapids does not prefetch beyond a page: there they saved a
 // tenth of BERT's time.
-inline bool fetches_columns(const Device& device) {
+inline bool has_column_prefetcher(const Device& device) {
   return device.micro_architecture.starts_with("znver");
 }
 

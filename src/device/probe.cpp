@@ -14,7 +14,7 @@ namespace {
 constexpr char kDone = 1;
 
 // Forks without atfork handlers of other libraries if possible: the child runs none of their code.
-pid_t fork_plainly() {
+pid_t fork_without_atfork_handlers() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
   return _Fork();
 #else
@@ -119,7 +119,7 @@ void run_instructions(const Features&) {}
 bool runs_in_child(const std::function<void()>& body, std::chrono::milliseconds timeout) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  const pid_t child = fork_plainly();
+  const pid_t child = fork_without_atfork_handlers();
   if (child == 0) run_child(body, ends[1]);
   close(ends[1]);
   if (child < 0) {

@@ -248,7 +248,7 @@ Expr ExprParser::load() {
 Expr ExprParser::argument() {
   const Token at = tokens_.current();
   const int64_t id = tokens_.parse_index(Token::Kind::arg, "an argument");
-  require(id < static_cast<int64_t>(args.size()), "{}: {} is beyond what is combined here",
+  require(id < static_cast<int64_t>(args.size()), "{}: {} names no element of the reduction",
           at.place(), at.text);
   return intern(at, Expr::arg(id, args[static_cast<size_t>(id)]));
 }
@@ -262,7 +262,7 @@ Expr ExprParser::axis(const Token& at) const {
 Expr ExprParser::resolve_number(const Parsed& parsed, Context context) {
   if (parsed.expr) return parsed.expr;
   const std::string_view digits = parsed.number.magnitude;
-  require(context.has_value(), "{}: nothing says the type of {}: write {}:f32, or what it is",
+  require(context.has_value(), "{}: the type of {} is ambiguous: write {}:f32 or another type",
           parsed.at.place(), digits, digits);
   return intern(parsed.at, with_error_location(
                                parsed.at, [&] { return constant_from(parsed.number, *context); }));

@@ -187,7 +187,7 @@ class Parser {
             at.place());
     Tensor contents = with_error_location(at, [&] { return lookup_(hash); });
     require(!contents.empty() && contents.type() == type && contents_hash(contents) == hash,
-            "{}: what was found for {} is something else", at.place(), at.text);
+            "{}: the contents found for {} have another type or hash", at.place(), at.text);
     return contents;
   }
 

@@ -171,7 +171,7 @@ std::string type_text(const TensorType& type) {
 }
 
 // Whether the reducer equals the built-in one of its name.
-bool name_says_all(const Reducer& reducer) {
+bool is_fully_named(const Reducer& reducer) {
   const auto builtin = reducer_named(reducer.name, reducer.identity[0].dtype());
   if (!builtin || builtin->size() != reducer.size()) return false;
   ExprTable table;
@@ -214,7 +214,7 @@ class StagePrinter {
     std::string text = reducer.name;
     std::vector<Context> contexts;
     for (const Expr& identity : reducer.identity) contexts.emplace_back(identity.dtype());
-    if (!name_says_all(reducer)) {
+    if (!is_fully_named(reducer)) {
       text +=
           fmt::format("{{{} -> ", list(reducer.identity, std::vector<Context>(contexts.size())));
       text += list(reducer.combine, contexts) + "}";
@@ -248,7 +248,7 @@ std::string constant_text(const Tensor& constant) {
 
 }  // namespace
 
-bool is_builtin(const Reducer& reducer) { return name_says_all(reducer); }
+bool is_builtin(const Reducer& reducer) { return is_fully_named(reducer); }
 
 std::string to_string(const Reducer& reducer) {
   if (is_builtin(reducer)) return reducer.name;

@@ -39,8 +39,7 @@ T real_from(const NumberText& number) {
     const char* begin = number.magnitude.data();
     const char* end = begin + number.magnitude.size();
     const auto [stop, error] = std::from_chars(begin, end, value);
-    require(error == std::errc() && stop == end, "{} is beyond what a number here can be",
-            number.magnitude);
+    require(error == std::errc() && stop == end, "{} is out of range", number.magnitude);
   }
   return number.negative ? -value : value;
 }

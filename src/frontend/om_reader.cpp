@@ -144,7 +144,7 @@ Node OmReader::read_node(const om::Node& proto, const Graph& graph, int depth) c
     for (const om::Attribute& attribute : proto.attributes()) {
       const std::string name = checked_text(attribute.name(), "an attribute");
       require(node.attributes.emplace(name, read_attribute(attribute)).second,
-              "attribute '{}' is there twice", name);
+              "attribute '{}' is defined twice", name);
     }
     for (const om::Body& body : proto.bodies()) {
       node.bodies.push_back(read_body(body, graph, depth));

@@ -192,8 +192,8 @@ std::string front_of(const om::Model& structure) {
 
 void write_parts(const fs::path& file, const std::string& front,
                  const std::vector<Tensor>& weights) {
-  constexpr mode_t kAsTheUserHasIt = 0666;  // less the umask
-  File opened(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kAsTheUserHasIt));
+  constexpr mode_t kDefaultMode = 0666;  // less the umask
+  File opened(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kDefaultMode));
   bool good = static_cast<bool>(opened) && write_all(opened, front);
   const std::string zeros(kOmAlignment, '\0');
   for (const Tensor& weight : weights) {

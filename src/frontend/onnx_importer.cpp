@@ -201,7 +201,7 @@ void OnnxImporter::import_call(const onnx::FunctionProto& function, onnx::NodePr
   require(calls.size() < kMaxCallDepth, "functions call each other more than {} deep",
           kMaxCallDepth);
   model_.copied_bytes += function.ByteSizeLong();
-  require(model_.copied_bytes <= kMaxCopiedBytes, "what its functions come to is too large");
+  require(model_.copied_bytes <= kMaxCopiedBytes, "its functions expand to too large a model");
   require(std::find(calls.begin(), calls.end(), &function) == calls.end(),
           "function {} calls itself", function.name());
   require(

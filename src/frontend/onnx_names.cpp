@@ -98,7 +98,7 @@ std::vector<int> execution_order(const Nodes& nodes) {
   }
   for (int i = 0; i < nodes.size(); ++i) {
     require(waiting_for[static_cast<size_t>(i)] == 0,
-            "{} is part of a cycle: it uses what depends on it", describe(nodes[i]));
+            "{} is part of a cycle: one of its inputs depends on its output", describe(nodes[i]));
   }
   return order;
 }

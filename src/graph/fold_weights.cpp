@@ -32,7 +32,7 @@ T attribute_or(const Node& node, std::string_view name, T otherwise) {
   return value != nullptr ? *value : otherwise;
 }
 
-bool is_standard(const Node& node, std::string_view name) {
+bool is_default(const Node& node, std::string_view name) {
   return node.def->domain.empty() && node.def->name == name;
 }
 
@@ -48,8 +48,8 @@ struct Weights {
 
 // The weights of a convolution; none if they, or its bias, are not constant f32 or f64.
 std::optional<Weights> weights_of(const Graph& graph, const Node& node) {
-  const bool transposed = is_standard(node, "ConvTranspose");
-  if (!transposed && !is_standard(node, "Conv")) return std::nullopt;
+  const bool transposed = is_default(node, "ConvTranspose");
+  if (!transposed && !is_default(node, "Conv")) return std::nullopt;
   const Tensor* tensor = float_constant(graph, node, 1);
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2] >= 0;
   const Tensor* bias = float_constant(graph, node, 2);

@@ -41,7 +41,7 @@ namespace {
 // Most taps of a window, 8 x 8: larger ones spend their time in the reduction, not in strided
 // loads.
 constexpr int64_t kLargestWindow = 64;
-// Largest stride: codegen deinterleaves whole vectors up to this one (kPickedStride).
+// Largest stride: codegen deinterleaves whole vectors up to this one (kMaxDeinterleavedStride).
 constexpr int64_t kLargestStep = 4;
 // Fewest rows of a strip: below this the halo is about as large as the rest of the copy.
 constexpr int64_t kLeastRows = 4;
@@ -299,8 +299,8 @@ std::optional<Nest> copy_windows(const std::vector<NestBuffer>& buffers, const L
   return WindowLowering(buffers, loop).lower();
 }
 
-std::optional<Nest> windowed_strips(const std::vector<NestBuffer>& buffers, const Loop& loop,
-                                    size_t strip) {
+std::optional<Nest> copy_windows_by_strips(const std::vector<NestBuffer>& buffers, const Loop& loop,
+                                           size_t strip) {
   return WindowLowering(buffers, loop).lower_strips(strip);
 }
 

@@ -15,7 +15,7 @@ std::optional<Nest> copy_windows(const std::vector<NestBuffer>& buffers, const L
 // The same for a loop without a reduction, with a row for each point of the axis `strip`. The axes
 // before it index the leading dimensions of the loads one to one. Returns nothing if a load that
 // may leave its buffer is not such a window.
-std::optional<Nest> windowed_strips(const std::vector<NestBuffer>& buffers, const Loop& loop,
-                                    size_t strip);
+std::optional<Nest> copy_windows_by_strips(const std::vector<NestBuffer>& buffers, const Loop& loop,
+                                           size_t strip);
 
 }  // namespace aoe

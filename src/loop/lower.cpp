@@ -12,7 +12,7 @@
 
 // Lowers the stages of a group to loop nests. In reading order:
 //   GroupLowering     stages to loops over buffers: one nest for all, or one for each
-//     add_stage         fuses a reduction with the stage that computes its elements (takes_in)
+//     add_stage         fuses a reduction with the stage that computes its elements (fuse_producer)
 //   lower_parts       splits a loop at the edges of padding, and lowers each part by
 //   lower_loop        linear offsets, no axes of extent 1, neighbouring axes merged
 //   merge_outer_axes, pieces_of, pair_rows     then rewrite the outer axes
@@ -25,7 +25,7 @@
 //
 //   for n                     outer
 //     row0 = max(x[n, :])     a row of one element
-//     row1 = exp(x[n, :] - row0), row2 = sum(row1)        one loop: takes_in
+//     row1 = exp(x[n, :] - row0), row2 = sum(row1)        one loop: fuse_producer
 //     y[n, :] = row1 / row2
 //
 // Invariant: no rewrite changes the values that the loops store.
@@ -238,13 +238,13 @@ class GroupLowering {
     for (const Expr& element : stage.elements) loop.elements.push_back(on_buffers(element));
     for (const Expr& result : stage.results) loop.results.push_back(on_buffers(result));
     for (const int output : stage.outputs) loop.stores.push_back(store_of(output, stage.axes));
-    if (!loops.empty() && takes_in(loop, loops.back())) loops.pop_back();
+    if (!loops.empty() && fuse_producer(loop, loops.back())) loops.pop_back();
     loops.push_back(std::move(loop));
   }
 
   // Fuses `before` into a reduction that reads exactly its elements, each once: the reduction
   // computes them on the way, and stores them (Loop::kept) for the stages behind it.
-  static bool takes_in(Loop& loop, const Loop& before) {
+  static bool fuse_producer(Loop& loop, const Loop& before) {
     if (!loop.reducer || before.reducer || before.stores.size() != 1) return false;
     const int buffer = before.stores[0].buffer;
     const auto reads = [&](const Expr& e) { return e->op == ExprOp::load && e->id == buffer; };
@@ -329,7 +329,7 @@ std::vector<Loop> lower_parts(const std::vector<NestBuffer>& buffers, const Loop
   return loops;
 }
 
-std::vector<Nest> lower(const Workload& workload, const Group& group, bool copies) {
+std::vector<Nest> lower_group(const Workload& workload, const Group& group, bool copies) {
   return GroupLowering(workload, group, copies).lower();
 }
 

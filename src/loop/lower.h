@@ -9,7 +9,7 @@ namespace aoe {
 // the edges of padding, and axes that are contiguous in memory are merged. A group with outer axes
 // is one nest; otherwise each part of a loop is one. `copies`: strided windows are read from a copy
 // (loop/copied_windows.h).
-std::vector<Nest> lower(const Workload& workload, const Group& group, bool copies);
+std::vector<Nest> lower_group(const Workload& workload, const Group& group, bool copies);
 
 // Lowers a single loop without splitting it, for loops that are not stages of a workload. Its loads
 // index the shapes of `buffers`. The axis `*kept` is neither removed nor merged; it is updated to

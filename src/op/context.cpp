@@ -222,7 +222,7 @@ Lowered lower(const OpDef& def, const OpCall& call) {
     unknown.outputs.resize(call.wanted.size());
     return unknown;
   } catch (const std::bad_alloc&) {
-    throw Error("the machine's memory does not suffice");
+    throw Error("out of memory");
   }
 }
 

@@ -12,7 +12,7 @@ namespace aoe {
 namespace {
 
 using Kind = PlanStep::Kind;
-using In = BufferAssignment::In;
+using Storage = BufferAssignment::Storage;
 
 class Placer {
  public:
@@ -23,7 +23,8 @@ class Placer {
     for (size_t i = 0; i < graph_.values.size(); ++i) {
       const GraphValue& value = graph_.values[i];
       if (!value.is_constant()) continue;
-      values_[i].in = value.constant.dtype() == DType::string ? In::apart : In::constant;
+      values_[i].storage =
+          value.constant.dtype() == DType::string ? Storage::separate : Storage::constant;
     }
     for (size_t i = 0; i < graph_.inputs.size(); ++i) note_input(static_cast<int>(i));
     for (size_t s = 0; s < plan_.steps.size(); ++s) note_step(static_cast<int>(s));
@@ -39,8 +40,8 @@ class Placer {
 
  private:
   struct Info {
-    In in = In::nothing;  // of a root; nothing: not decided yet
-    int index = -1;       // as in BufferAssignment
+    Storage storage = Storage::nothing;  // of a root; nothing: not decided yet
+    int index = -1;                      // as in BufferAssignment
     int64_t bytes = 0;
     int first = -1;      // step that computes it
     int last = -1;       // step that reads it last
@@ -61,10 +62,10 @@ class Placer {
     const ValueType& type = graph_.value(id).type;
     Info& input = info_of(id);
     input.index = i;
-    input.in = In::apart;
+    input.storage = Storage::separate;
     if (!type.is_static() || type.dtype == DType::string) return;
     // A caller's bools may be any bytes. Kernels expect 0 or 1, and read a normalized copy.
-    input.in = type.dtype == DType::boolean ? In::arena : In::input;
+    input.storage = type.dtype == DType::boolean ? Storage::arena : Storage::input;
     input.bytes = bytes_of(type.tensor());
   }
 
@@ -74,7 +75,7 @@ class Placer {
     for (const int id : values_read(step, graph_)) {
       if (id < 0) continue;
       info_of(id).last = s;
-      if (!task && info_of(id).in == In::nothing) info_of(id).in = In::apart;
+      if (!task && info_of(id).storage == Storage::nothing) info_of(id).storage = Storage::separate;
     }
     const std::vector<int>& made = values_made(step, graph_);
     for (size_t i = 0; i < made.size(); ++i) {
@@ -83,7 +84,7 @@ class Placer {
       value.first = s;
       value.last = std::max(value.last, s);
       if (!task) {
-        value.in = In::apart;
+        value.storage = Storage::separate;
         const ValueType& type = graph_.value(made[i]).type;
         if (type.is_static() && type.dtype != DType::string) value.bytes = bytes_of(type.tensor());
         continue;
@@ -113,12 +114,12 @@ class Placer {
       if (!is_whole(s, i)) continue;
       Info& to = info_of(task.outputs[i]);
       Info& from = info_of(task.inputs[runs_[s][i]->front().input]);
-      if (to.in == In::apart && from.in == In::nothing) {
-        from.in = In::apart;
+      if (to.storage == Storage::separate && from.storage == Storage::nothing) {
+        from.storage = Storage::separate;
         changed = true;
       }
-      if (from.in == In::apart && to.in == In::nothing) {
-        to.in = In::apart;
+      if (from.storage == Storage::separate && to.storage == Storage::nothing) {
+        to.storage = Storage::separate;
         changed = true;
       }
     }
@@ -142,7 +143,7 @@ class Placer {
     const int whole = whole_of(from);
     const int64_t width = width_of(task, task.workload.inputs[run.input]);
     return run.count * width == info_of(from).bytes && info_of(whole).inside < 0 &&
-           info_of(whole).in == In::nothing;
+           info_of(whole).storage == Storage::nothing;
   }
 
   bool can_be_in_place(size_t s, size_t output) {
@@ -151,11 +152,11 @@ class Placer {
     if (!runs) return false;
     const Info& to = info_of(task.outputs[output]);
     if (runs->size() == 1) {
-      const In from = info_of(whole_of(task.inputs[runs->front().input])).in;
-      if (to.in == In::apart) return is_whole(s, output) && from != In::constant;
-      return from != In::constant && from != In::apart;
+      const Storage from = info_of(whole_of(task.inputs[runs->front().input])).storage;
+      if (to.storage == Storage::separate) return is_whole(s, output) && from != Storage::constant;
+      return from != Storage::constant && from != Storage::separate;
     }
-    return to.in == In::nothing &&
+    return to.storage == Storage::nothing &&
            std::any_of(runs->begin(), runs->end(),
                        [&](const CopiedRun& run) { return can_be_placed(task, run); });
   }
@@ -175,7 +176,7 @@ class Placer {
       const int64_t width = width_of(step.task, step.task.workload.outputs[i]);
       if (runs_[s][i]->size() == 1) {
         const CopiedRun& run = runs_[s][i]->front();
-        if (info_of(to).in == In::apart) {
+        if (info_of(to).storage == Storage::separate) {
           step.copies.push_back({step.task.inputs[run.input], 0, to, 0, info_of(to).bytes});
           continue;
         }
@@ -206,9 +207,9 @@ class Placer {
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const int id = graph_.outputs[i];
       Info& root = info_of(root_of(id));
-      if (info_of(id).in == In::apart) continue;
-      if (root.in == In::nothing && root.bytes == info_of(id).bytes) {
-        root.in = In::output;
+      if (info_of(id).storage == Storage::separate) continue;
+      if (root.storage == Storage::nothing && root.bytes == info_of(id).bytes) {
+        root.storage = Storage::output;
         root.index = static_cast<int>(i);
       } else {
         info_of(id).last = static_cast<int>(plan_.steps.size());
@@ -228,13 +229,14 @@ class Placer {
     }
     for (size_t i = 0; i < values_.size(); ++i) {
       Info& root = values_[i];
-      const bool in_arena = (root.in == In::nothing && root.first >= 0) || root.in == In::arena;
+      const bool in_arena =
+          (root.storage == Storage::nothing && root.first >= 0) || root.storage == Storage::arena;
       if (root.inside >= 0 || !in_arena) continue;
       if (lifetimes[i].last < 0) {  // an input that no step reads
         root = {};
         continue;
       }
-      root.in = In::arena;
+      root.storage = Storage::arena;
       root.index = static_cast<int>(plan_.buffers.size());
       plan_.buffers.push_back({root.bytes, lifetimes[i].first, lifetimes[i].last});
     }
@@ -242,7 +244,7 @@ class Placer {
       int64_t offset = 0;
       int at = static_cast<int>(i);
       for (; info_of(at).inside >= 0; at = info_of(at).inside) offset += info_of(at).offset;
-      plan_.assignments.push_back({info_of(at).in, info_of(at).index, offset});
+      plan_.assignments.push_back({info_of(at).storage, info_of(at).index, offset});
     }
   }
 

@@ -120,7 +120,7 @@ class LayoutChoice {
 
   // The layouts that occur among values that have alternatives, as one number each, so that values
   // of different ranks compare: 1 is channels first, 0 channels last, else the block.
-  std::set<int64_t> ways(const std::vector<int>& values) const {
+  std::set<int64_t> variants(const std::vector<int>& values) const {
     std::set<int64_t> found;
     for (const int id : values) {
       if (!is_movable(id)) continue;
@@ -133,8 +133,8 @@ class LayoutChoice {
   }
 
   bool changes_layout(const PlanStep& step) const {
-    const std::set<int64_t> read = ways(values_read(step, graph_));
-    const std::set<int64_t> made = ways(values_made(step, graph_));
+    const std::set<int64_t> read = variants(values_read(step, graph_));
+    const std::set<int64_t> made = variants(values_made(step, graph_));
     return !read.empty() && !made.empty() &&
            std::none_of(read.begin(), read.end(), [&](int64_t way) { return made.contains(way); });
   }

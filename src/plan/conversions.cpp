@@ -6,9 +6,9 @@
 namespace aoe {
 namespace {
 
-class Offer {
+class ConversionInserter {
  public:
-  Offer(Plan& plan, Graph& graph) : plan_(plan), graph_(graph) {}
+  ConversionInserter(Plan& plan, Graph& graph) : plan_(plan), graph_(graph) {}
 
   std::vector<Conversion> run() {
     std::vector<PlanStep> steps;
@@ -70,7 +70,7 @@ class Offer {
 }  // namespace
 
 std::vector<Conversion> offer_conversions(Plan& plan, Graph& graph) {
-  return Offer(plan, graph).run();
+  return ConversionInserter(plan, graph).run();
 }
 
 void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions) {

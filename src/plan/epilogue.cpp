@@ -51,7 +51,7 @@ class Epilogue {
     if (element_count(last.axes) == 0) return std::nullopt;
     for (size_t s = reduction_ + 1; s < workload.stages.size(); ++s) {
       const Stage& stage = workload.stages[s];
-      const Expr body = written_out(stage.results[0]);
+      const Expr body = inlined(stage.results[0]);
       if (!possible_ || nodes_of(body) > kLargestEpilogue) return std::nullopt;
       bodies_[stage.outputs[0]] = body;
     }
@@ -89,7 +89,7 @@ class Epilogue {
 
   // Returns the expression with loads of the stages after the reduction replaced by what these
   // compute. Clears `possible_` if it loads what an epilogue cannot.
-  Expr written_out(const Expr& expr) {
+  Expr inlined(const Expr& expr) {
     return rewrite(expr, [&](const Expr& e) -> Expr {
       if (e->op != ExprOp::load) return {};
       if (is_lookup(e) || has_out_of_range_value(e)) possible_ = false;

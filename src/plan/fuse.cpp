@@ -8,7 +8,7 @@ namespace {
 
 // Maximum number of stages of a fused task. Longer chains gain nothing, and their compile time
 // grows faster than their length.
-constexpr size_t kMostFused = 32;
+constexpr size_t kMaxFusedStages = 32;
 
 std::vector<int> distinct(std::vector<int> ids) {
   std::sort(ids.begin(), ids.end());
@@ -54,7 +54,7 @@ class Fuser {
       if (before == nullptr || uses_[static_cast<size_t>(id)] != 1) continue;
       const Task& first = before->task;
       if (is_elementwise(first) != elementwise) continue;
-      if (task.workload.stages.size() + first.workload.stages.size() > kMostFused) continue;
+      if (task.workload.stages.size() + first.workload.stages.size() > kMaxFusedStages) continue;
       std::optional<Task> whole =
           elementwise ? std::optional(composed(first, task)) : with_epilogue(first, task);
       if (!whole) continue;

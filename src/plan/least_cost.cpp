@@ -30,8 +30,8 @@ namespace {
 
 // Asking a term is expensive (an estimate of a kernel's time): with three options, four variables
 // are 81 estimates. Tables only add numbers, so that they may have more: 3^7 = 2187 entries.
-constexpr size_t kMostOfATerm = 4;
-constexpr size_t kMostOfATable = 7;
+constexpr size_t kMaxTermVariables = 4;
+constexpr size_t kMaxTableVariables = 7;
 // Bounds the estimates of the local search, for the same reason.
 constexpr int kMostAsked = 400;
 
@@ -47,7 +47,7 @@ class Elimination {
       : terms_(terms), same_(options.size()), options_(options) {
     std::iota(same_.begin(), same_.end(), 0);
     for (const CostTerm& term : terms) {
-      if (term.variables.size() > kMostOfATerm) tie(term.variables);
+      if (term.variables.size() > kMaxTermVariables) tie(term.variables);
     }
   }
 
@@ -149,7 +149,7 @@ class Elimination {
       });
       const int v = next->first;
       std::vector<int> others(next->second.begin(), next->second.end());
-      if (others.size() >= kMostOfATable) {
+      if (others.size() >= kMaxTableVariables) {
         others.push_back(v);
         return others;
       }

@@ -21,7 +21,7 @@ Plan plan_of(Graph& graph, const std::optional<Device>& device, const CostOfGrap
   }
   note_last_uses(plan, graph);
   if (device) assign_buffers(plan, graph);
-  else plan.assignments.assign(graph.values.size(), {BufferAssignment::In::apart});
+  else plan.assignments.assign(graph.values.size(), {BufferAssignment::Storage::separate});
   return plan;
 }
 
@@ -101,13 +101,16 @@ std::string how_text(const PlanStep& step) {
 
 std::string assignment_text(const BufferAssignment& assignment) {
   const std::string offset = assignment.offset == 0 ? "" : fmt::format(" + {}", assignment.offset);
-  switch (assignment.in) {
-    case BufferAssignment::In::nothing: return "nowhere";
-    case BufferAssignment::In::constant: return "constant";
-    case BufferAssignment::In::input: return fmt::format("input {}{}", assignment.index, offset);
-    case BufferAssignment::In::output: return fmt::format("output {}{}", assignment.index, offset);
-    case BufferAssignment::In::arena: return fmt::format("buffer {}{}", assignment.index, offset);
-    case BufferAssignment::In::apart: return "apart";
+  switch (assignment.storage) {
+    case BufferAssignment::Storage::nothing: return "nowhere";
+    case BufferAssignment::Storage::constant: return "constant";
+    case BufferAssignment::Storage::input:
+      return fmt::format("input {}{}", assignment.index, offset);
+    case BufferAssignment::Storage::output:
+      return fmt::format("output {}{}", assignment.index, offset);
+    case BufferAssignment::Storage::arena:
+      return fmt::format("buffer {}{}", assignment.index, offset);
+    case BufferAssignment::Storage::separate: return "apart";
   }
   return "";
 }

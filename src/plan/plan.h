@@ -40,16 +40,16 @@ struct PlanStep {
 
 // Where the elements of a value are while a plan runs.
 struct BufferAssignment {
-  enum class In : uint8_t {
+  enum class Storage : uint8_t {
     nothing,   // no memory: internal to a fused step, or never read
     constant,  // with the graph
     input,     // the caller's memory
     output,    // the caller's memory
     arena,
-    apart,  // a separate Value, as host kernels read and return them
+    separate,  // a separate Value, as host kernels read and return them
   };
 
-  In in = In::nothing;
+  Storage storage = Storage::nothing;
   int index = -1;      // of the input, the output, or the arena buffer in Plan::buffers
   int64_t offset = 0;  // in bytes from its start
 
@@ -82,12 +82,12 @@ bool names_graph(std::string_view text);
 
 // A task whose cost the choice of layouts depends on: its workload in every combination of layouts
 // that was considered, each once.
-struct AskedTask {
-  std::vector<Workload> ways;
+struct LayoutTask {
+  std::vector<Workload> variants;
   double estimated_s = 0;  // of ways[0]
 };
 // Returns these tasks of a graph, sorted by estimated time, longest first.
-std::vector<AskedTask> asked_tasks(Graph graph, const Device& device);
+std::vector<LayoutTask> layout_tasks(Graph graph, const Device& device);
 
 // Makes one step for every node.
 Plan lower_nodes(const Graph& graph);

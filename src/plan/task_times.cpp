@@ -28,7 +28,7 @@ double positive(const std::string& word) {
   const char* const last = word.data() + word.size();
   const auto [end, error] = std::from_chars(word.data(), last, number);
   require(error == std::errc{} && end == last && std::isfinite(number) && number > 0,
-          "'{}' is no time of a task", word);
+          "'{}' is not a valid task time", word);
   return number;
 }
 
@@ -57,7 +57,7 @@ TaskTimes parse_task_times(const std::string& text) {
   const auto ratio = [&](const char* name) {
     std::string word;
     std::string number;
-    require(lines >> word >> number && word == name, "times of tasks lack their '{}'", name);
+    require(lines >> word >> number && word == name, "task times: line '{}' is missing", name);
     return positive(number);
   };
   times.cube_ratio = ratio(kCube);

@@ -267,7 +267,7 @@ class ContractionRewriter {
     // comes first, because it changes the strides by which axes are sorted. The changed stage is
     // analysed again; each of the two rewrites applies to a stage at most once.
     if (right_constant && !left_constant &&
-        (with_depth_last(stage, *c) || by_memory_of_left(stage, *c))) {
+        (copy_depth_last(stage, *c) || sort_depth_by_left_strides(stage, *c))) {
       return add_contraction(std::move(stage));
     }
     const auto right = matrix_load(w, stage, *c, c->right);
@@ -306,7 +306,7 @@ class ContractionRewriter {
 
   // If the left side is contiguous over less than kShortestPiece of the depth, copies it with the
   // dimensions of the depth innermost, as from NCHW to NHWC. Returns false if nothing changed.
-  bool with_depth_last(Stage& stage, const Contraction& c) {
+  bool copy_depth_last(Stage& stage, const Contraction& c) {
     const int64_t piece = longest_piece(stage, c);
     if (piece == 0 || piece >= kShortestPiece) return false;
     // `last`: the dimensions that only depth axes index.
@@ -342,7 +342,7 @@ class ContractionRewriter {
 
   // Sorts the reduced axes by the left side's strides, largest outermost. Returns false if they are
   // sorted already.
-  bool by_memory_of_left(Stage& stage, const Contraction& c) const {
+  bool sort_depth_by_left_strides(Stage& stage, const Contraction& c) const {
     const auto strides = strides_of(stage, c.left);
     if (!strides) return false;
     const size_t first = stage.axes.size();

@@ -63,7 +63,7 @@ class LoopEstimate {
       total += points * vectors * cycles_of_store(kept.store);
     total += out_points * vectors * last;
     // An iteration processes unroll x block vectors.
-    return total + points * vectors / (policy_.unroll * policy_.block) * machine::kTurnCycles;
+    return total + points * vectors / (policy_.unroll * policy_.block) * machine::kIterationCycles;
   }
 
  private:
@@ -90,20 +90,20 @@ class LoopEstimate {
     if (along > 1 && along <= 4) return each_ * static_cast<double>(along + 1);
     const bool turned = policy_.block_axis >= 0 && policy_.block == policy_.lanes &&
                         form->coefficients[static_cast<size_t>(policy_.block_axis)] == 1;
-    return turned ? machine::kTurned * each_ : policy_.lanes;
+    return turned ? machine::kTransposedVector * each_ : policy_.lanes;
   }
 
   // Cycles of a load that is guarded, or whose address is known only at run time.
   double irregular(const Expr& load) const {
     if (load->linear) return 2.0 * policy_.lanes;
-    if (policy_.vector_axis < 0) return machine::kTested;
+    if (policy_.vector_axis < 0) return machine::kBoundsCheckedLoad;
     // Contiguous if the vector axis has stride 0 or 1 in the last dimension and 0 in the others.
     for (int d = 0; d < load->rank; ++d) {
       const auto form = affine_of(load->operands[static_cast<size_t>(d)], loop_.extents.size());
       const int64_t most = d + 1 == load->rank ? 1 : 0;
       if (!form || stride(*form) < 0 || stride(*form) > most) return 2.0 * policy_.lanes;
     }
-    return machine::kTested * each_;
+    return machine::kBoundsCheckedLoad * each_;
   }
 
   double cycles_of_store(const NestStore& store) const {
@@ -139,7 +139,7 @@ double nest_cycles(const Nest& nest, const Device& device) {
   }
   double all_bytes = 0;
   for (const auto& [buffer, seen] : bytes) all_bytes += seen;
-  return std::max(cycles, machine::moving_cycles(all_bytes, device)) + machine::kStepCycles;
+  return std::max(cycles, machine::moving_cycles(all_bytes, device)) + machine::kItemOverheadCycles;
 }
 
 // Cycles of packing the right side at run time: by vectors if windows are copied by rows or columns
@@ -152,11 +152,13 @@ double packing_cycles(const Schedule& schedule, const ProductItem& item, const D
       static_cast<double>(item.shape.outer * item.shape.depth * item.shape.columns);
   const int lanes = std::max(1, device.vector_bytes / info(item.shape.dtype).bytes);
   using namespace machine;
-  if (packs_by_rows(schedule.workload, stage, c)) return elements * (kCopied + kParted) / lanes;
+  if (packs_by_rows(schedule.workload, stage, c))
+    return elements * (kPackedVector + kStridedExtraVector) / lanes;
   const auto pattern = access_pattern(schedule.workload, stage, c, c.right);
   const Stride along = pattern && !pattern->columns.empty() ? pattern->columns.back() : Stride{};
   if (along.extent < lanes / 2 || along.stride < 1 || along.stride > 4) return elements * kElement;
-  return elements * (kCopied + kParted * static_cast<double>(along.stride - 1)) / lanes;
+  return elements * (kPackedVector + kStridedExtraVector * static_cast<double>(along.stride - 1)) /
+         lanes;
 }
 
 double product_item_cycles(const Schedule& schedule, const ProductItem& item,
@@ -170,13 +172,13 @@ double product_item_cycles(const Schedule& schedule, const ProductItem& item,
     const Winograd w = *winograd_of(schedule.workload, stage);
     const double positions = (item.winograd + 2.0) * (item.winograd + 2.0);
     const double products = positions * product_cycles(shape, policy, device, each);
-    return winograd_cycles(w, item.winograd, products, device) + machine::kStepCycles;
+    return winograd_cycles(w, item.winograd, products, device) + machine::kItemOverheadCycles;
   }
   const auto left = static_cast<double>(shape.outer * shape.left_elements * bytes);
   const auto made = static_cast<double>(shape.outer * shape.rows * shape.columns * bytes);
   const double moved = machine::moving_cycles(left + weights + made, device);
   return std::max(product_cycles(shape, policy, device, each), moved) +
-         packing_cycles(schedule, item, device) + machine::kStepCycles;
+         packing_cycles(schedule, item, device) + machine::kItemOverheadCycles;
 }
 
 }  // namespace

@@ -45,11 +45,12 @@ std::optional<Nest> by_rows(const Workload& workload, const Stage& stage, const 
   std::vector<size_t> order = joined(c.outer, std::vector{c.depth[0], c.columns[0]});
   order.insert(order.end(), c.depth.begin() + 1, c.depth.end());
   order.insert(order.end(), c.columns.begin() + 1, c.columns.end());
-  // Without outer axes the source has a batch dimension of 1: windowed_strips needs its axis.
+  // Without outer axes the source has a batch dimension of 1: copy_windows_by_strips needs its
+  // axis.
   const bool single = c.outer.empty();
   std::vector<NestBuffer> buffers;
   const Loop loop = packing_loop(workload, stage, c, order, single, pitch, buffers);
-  return windowed_strips(buffers, loop, c.outer.size() + (single ? 2 : 1));
+  return copy_windows_by_strips(buffers, loop, c.outer.size() + (single ? 2 : 1));
 }
 
 }  // namespace

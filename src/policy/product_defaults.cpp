@@ -34,7 +34,7 @@ TileCosts tile_costs(const ProductShape& shape, const ProductPolicy& policy, con
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   const bool stay = shape.depth * width * info(shape.dtype).bytes <= device.caches[0].bytes / 2;
   // Streaming costs per row of a tile, so wider tiles stream better.
-  return {each, stay ? 0 : machine::kFarColumn * each, call,
+  return {each, stay ? 0 : machine::kColumnFromL2 * each, call,
           policy.streaming ? machine::kStreamedLine * each : 0};
 }
 
@@ -150,7 +150,7 @@ ProductPolicy default_transformed(const ProductShape& shape, bool strassen, cons
   policy.depth = shape.depth;
   policy.columns = int64_t{policy.vectors} * policy.lanes;
   policy.columns_first = true;
-  policy.prefetch = !machine::fetches_columns(device);
+  policy.prefetch = !machine::has_column_prefetcher(device);
   return policy;
 }
 
@@ -196,7 +196,7 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   const bool far =
       shape.outer * shape.depth * shape.columns * bytes > machine::second_level_bytes(device);
   if (once && shape.right == Side::prepacked) policy.depth = shape.depth;
-  const bool shared = shape.right == Side::prepacked && !machine::fetches_columns(device);
+  const bool shared = shape.right == Side::prepacked && !machine::has_column_prefetcher(device);
   policy.prefetch = policy.columns_first && (once ? far && policy.columns > width : shared);
   return policy;
 }

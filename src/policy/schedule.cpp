@@ -119,7 +119,7 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
       if (group.stages.size() > 1)
         schedule.applicable[original_stage[ready.origins[s]]].shared = true;
     }
-    for (Nest& nest : lower(schedule.workload, group, structure.of(given).copied)) {
+    for (Nest& nest : lower_group(schedule.workload, group, structure.of(given).copied)) {
       if (is_empty(nest)) continue;
       if (group.stages.size() == 1) schedule.applicable[given].window_bytes = window_bytes(nest);
       if (group.outer == 0 && nest.row_bytes() > 0) schedule.applicable[given].windowed = true;
@@ -187,7 +187,7 @@ Nest decided(Nest nest, const NestPolicy& policy) {
     return loop.policy.streaming && !stores_whole_vectors(nest, loop, loop.policy);
   };
   const bool gathers = std::any_of(nest.loops.begin(), nest.loops.end(), scattered);
-  return gathers ? gather_turned(std::move(nest)) : nest;
+  return gathers ? gather_transposed(std::move(nest)) : nest;
 }
 
 }  // namespace aoe

@@ -56,7 +56,7 @@ Expr with_inlined(const Expr& expr, int value, const Expr& body) {
 
 // Whether the loops inside an outer point go across memory: some load depends on them, but its last
 // dimension is indexed by the first `outer` axes only.
-bool goes_across(const Stage& stage, size_t outer) {
+bool is_strided_inside(const Stage& stage, size_t outer) {
   const auto depends_on = [&](const Expr& index, size_t first, size_t last) {
     for (size_t axis = first; axis < last; ++axis) {
       if (depends_on_axis(index, static_cast<int64_t>(axis))) return true;
@@ -79,13 +79,13 @@ bool goes_across(const Stage& stage, size_t outer) {
 
 // Number of axes to share, at most `limit`: the most that leave rows of kShortRow elements and no
 // stage that goes across memory.
-size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, size_t limit) {
+size_t shared_axes(const Workload& workload, const std::vector<size_t>& stages, size_t limit) {
   constexpr int64_t kShortRow = 16;
   const auto are_worth = [&](size_t outer) {
     int64_t longest = 1;
     for (const size_t s : stages) {
       const Stage& stage = workload.stages[s];
-      if (goes_across(stage, outer)) return false;
+      if (is_strided_inside(stage, outer)) return false;
       longest = std::max(longest, element_count(tail(stage.extents(), outer)));
     }
     return longest >= kShortRow;
@@ -96,8 +96,8 @@ size_t rows_worth(const Workload& workload, const std::vector<size_t>& stages, s
 
 }  // namespace
 
-bool meets_at_same_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
-                         const Shape& shared, size_t outer) {
+bool reads_same_outer_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
+                            const Shape& shared, size_t outer) {
   const auto is_shared = [&](const Shape& shape) {
     return shape.size() >= outer &&
            std::equal(shape.begin(), shape.begin() + static_cast<int64_t>(outer), shared.begin());
@@ -154,10 +154,10 @@ std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& 
       Group& group = groups.back();
       const Shape& shared = workload.stages[group.stages[0]].axes;
       size_t outer = std::min(group.outer, stage.axes.size());
-      while (outer > 0 && !meets_at_same_point(workload, stage, made, shared, outer)) --outer;
+      while (outer > 0 && !reads_same_outer_point(workload, stage, made, shared, outer)) --outer;
       std::vector<size_t> stages = group.stages;
       stages.push_back(s);
-      outer = rows_worth(workload, stages, outer);
+      outer = shared_axes(workload, stages, outer);
       if (outer > 0 && outer >= group.strip_axes) {
         group.stages.push_back(s);
         group.outer = outer;

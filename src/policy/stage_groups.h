@@ -23,7 +23,7 @@ std::vector<Group> groups_of(const Workload& workload, const std::vector<bool>& 
 
 // Whether the stage reads the values `made` at its own outer point only, for the first `outer`
 // axes, and has the extents `shared` there.
-bool meets_at_same_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
-                         const Shape& shared, size_t outer);
+bool reads_same_outer_point(const Workload& workload, const Stage& stage, const std::set<int>& made,
+                            const Shape& shared, size_t outer);
 
 }  // namespace aoe

@@ -64,7 +64,7 @@ bool is_worth_streaming(const Nest& nest, const Loop& loop, const Device& device
   });
 }
 
-Nest gather_turned(Nest nest) {
+Nest gather_transposed(Nest nest) {
   Loop& turned = nest.loops[0];
   const LoopPolicy policy = turned.policy;
   const NestStore out = turned.stores[0];

@@ -266,7 +266,7 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
       const std::set<int> made(outputs.begin(), outputs.end());
       return std::any_of(inside.begin(), inside.end(), [&](size_t s) {
         return s != maker &&
-               !meets_at_same_point(workload, workload.stages[s], made, shared, at + 1);
+               !reads_same_outer_point(workload, workload.stages[s], made, shared, at + 1);
       });
     };
     const auto next = [&] { return std::find_if(inside.begin(), inside.end(), is_read_across); };

@@ -47,7 +47,7 @@ Fault loop_fault(const Nest& nest, const Loop& loop, const LoopPolicy& p, const 
     if (!std::has_single_bit(static_cast<unsigned>(p.lanes)) || p.lanes < 2 || p.lanes > most) {
       return fmt::format("vectors of {}; a power of two from 2 to {} is expected", p.lanes, most);
     }
-    if (auto fault = range_fault("{} vectors side by side", p.unroll, 1, kMostUnroll)) return fault;
+    if (auto fault = range_fault("unrolled by {}", p.unroll, 1, kMostUnroll)) return fault;
   }
   if (p.block_axis < 0) {
     if (p.block != 1) return "a block needs an axis";
@@ -59,7 +59,7 @@ Fault loop_fault(const Nest& nest, const Loop& loop, const LoopPolicy& p, const 
         std::min<int64_t>(kMostBlock, loop.extents[static_cast<size_t>(p.block_axis)]);
     if (auto fault = range_fault("blocks of {}", p.block, 2, most)) return fault;
   }
-  if (!is_small_enough(loop, p)) return "unrolled this much, the loop is too much code";
+  if (!is_small_enough(loop, p)) return "the unrolled loop body is too large";
   if (p.streaming && !may_stream(nest, loop, p)) {
     return "stores that are not whole aligned vectors cannot go past the caches";
   }
@@ -93,7 +93,7 @@ Fault product_fault(const Schedule& schedule, const ProductItem& item, const Pro
     if (!packing) return "nothing is packed here";
     if (auto fault = nest_fault(*packing, p.packing, device)) return "pack: " + *fault;
     for (const LoopPolicy& loop : p.packing.loops) {
-      if (loop.streaming) return "what is packed is read at once: it cannot go past the caches";
+      if (loop.streaming) return "packing loops cannot stream: the product reads the block at once";
       for (const int axis : {loop.vector_axis, loop.block_axis}) {
         if (axis >= 0 && axis == packing->ranged_axis) return "pack: blocks end along that axis";
       }
@@ -250,7 +250,8 @@ Fault fault_of(const Structure& structure, const Workload& workload) {
       const Strips& strips = structure.strips[i];
       return fmt::format(
           "stages {} to {} cannot be computed by strips of {} along {}: strips must divide the "
-          "axis, each stage read those before strip by strip, nobody else read them, and no stage "
+          "axis, each stage read those before strip by strip, no other stage read them, and no "
+          "stage "
           "be in two loops over strips",
           strips.first, strips.last, strips.rows, axis_name(strips.axis, kHighestRank));
     }
@@ -259,7 +260,7 @@ Fault fault_of(const Structure& structure, const Workload& workload) {
 }
 
 Fault fault_of(const Policy& policy, const Schedule& schedule, const Device& device) {
-  if (auto fault = range_fault("{} threads", policy.threads, 0, kMostPoliciedThreads)) return fault;
+  if (auto fault = range_fault("{} threads", policy.threads, 0, kMostPolicyThreads)) return fault;
   if (policy.items.size() != schedule.items.size()) {
     return fmt::format("it has decisions for {} nests and products, the workload has {} of them",
                        policy.items.size(), schedule.items.size());

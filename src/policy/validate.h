@@ -14,7 +14,7 @@ inline constexpr int kMostTileRows = 14;
 inline constexpr int kMostTileVectors = 8;
 inline constexpr int kMostUnroll = 32;
 inline constexpr int kMostBlock = 16;
-inline constexpr int kMostPoliciedThreads = 1024;
+inline constexpr int kMostPolicyThreads = 1024;
 
 // Most lanes of a vector on the device, a power of two; for a loop, of its widest type.
 int most_lanes(const Loop& loop, const Device& device);

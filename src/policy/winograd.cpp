@@ -17,9 +17,9 @@
 //
 //   Y = A^T [ (G g G^T) . (B^T d B) ] A       "." multiplies element by element
 //
-//   g  3 x 3 taps of a filter             G    `weights`  (m+2) x 3
-//   d  (m+2) x (m+2) tile of the image    B^T  `image`    (m+2) x (m+2)
-//   Y  m x m results                      A^T  `results`   m x (m+2)
+//   g  3 x 3 taps of a filter             G    `g`        (m+2) x 3
+//   d  (m+2) x (m+2) tile of the image    B^T  `b_t`      (m+2) x (m+2)
+//   Y  m x m results                      A^T  `a_t`       m x (m+2)
 //
 // Neighbouring tiles of the image overlap by the filter's halo of two pixels; for m = 2:
 //
@@ -82,7 +82,8 @@ bool has_factors(const Row& row) {
 //
 //   0  -sqrt(2)  -2   sqrt(1/2)  1  0      s = -2 d2 + d4
 //   0   sqrt(2)  -2  -sqrt(1/2)  1  0      o = -sqrt(2) d1 + sqrt(1/2) d3
-std::vector<Expr> times(const std::vector<double>& matrix, const std::vector<Expr>& column) {
+std::vector<Expr> multiply_paired_rows(const std::vector<double>& matrix,
+                                       const std::vector<Expr>& column) {
   const size_t n = column.size();
   std::vector<Expr> result(matrix.size() / n);
   const auto row = [&](size_t i) { return Row(&matrix[i * n], &matrix[i * n] + n); };
@@ -103,7 +104,8 @@ std::vector<Expr> times(const std::vector<double>& matrix, const std::vector<Exp
 
 // The same product for A^T, whose columns (not rows) differ only in signs: the inputs of opposite
 // points are added and subtracted first, and each row then uses the sum or the difference.
-std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<Expr>& column) {
+std::vector<Expr> multiply_paired_columns(const std::vector<double>& matrix,
+                                          const std::vector<Expr>& column) {
   const size_t n = column.size();
   const size_t rows = matrix.size() / n;
   const auto factors_of = [&](size_t j) {
@@ -143,7 +145,7 @@ std::vector<Expr> gathered(const std::vector<double>& matrix, const std::vector<
 // Returns M T M^T for a row-major tile T; `along` multiplies a column by M. Each of two passes
 // transforms columns and transposes, so the result is in the original orientation.
 template <typename Fn>
-std::vector<Expr> both_ways(std::vector<Expr> tile, size_t points, const Fn& along) {
+std::vector<Expr> transform_2d(std::vector<Expr> tile, size_t points, const Fn& along) {
   for (int way = 0; way < 2; ++way) {
     const size_t width = points;
     std::vector<Expr> next;  // transposed
@@ -215,9 +217,9 @@ WinogradTile::WinogradTile(int side) : side(side), points(side + 2) {
                                            : std::vector<double>{0, std::sqrt(0.5), -std::sqrt(0.5),
                                                                  std::sqrt(2), -std::sqrt(2)};
   const auto n = static_cast<size_t>(points);
-  weights.assign(n * 3, 0);
-  image.assign(n * n, 0);
-  results.assign(static_cast<size_t>(side) * n, 0);
+  g.assign(n * 3, 0);
+  b_t.assign(n * n, 0);
+  a_t.assign(static_cast<size_t>(side) * n, 0);
   // Coefficients of the product of (x - point) over all points but one, lowest power first.
   const auto product = [&](size_t without) {
     std::vector<double> c{1};
@@ -238,22 +240,22 @@ WinogradTile::WinogradTile(int side) : side(side), points(side + 2) {
       if (l != j) scale *= at[j] - at[l];
     }
     for (size_t k = 0; k < 3; ++k) {
-      weights[j * 3 + k] = std::pow(at[j], static_cast<double>(k)) / scale;
+      g[j * 3 + k] = std::pow(at[j], static_cast<double>(k)) / scale;
     }
     for (size_t i = 0; i < static_cast<size_t>(side); ++i) {
-      results[i * n + j] = std::pow(at[j], static_cast<double>(i));
+      a_t[i * n + j] = std::pow(at[j], static_cast<double>(i));
     }
   }
   for (size_t j = 0; j < n; ++j) {
     const std::vector<double> c = product(j);
-    std::copy(c.begin(), c.end(), &image[j * n]);
+    std::copy(c.begin(), c.end(), &b_t[j * n]);
   }
-  weights.back() = 1;
-  results.back() = 1;
+  g.back() = 1;
+  a_t.back() = 1;
   // Square roots leave factors of 1e-16 that should be 0, and opposite ones whose last digits
-  // differ. `times` and `gathered` compare exactly, and kernels compute in f32 anyway. G stays in
-  // double precision: weights are transformed once.
-  for (std::vector<double>* matrix : {&image, &results}) {
+  // differ. `multiply_paired_rows` and `multiply_paired_columns` compare exactly, and kernels
+  // compute in f32 anyway. G stays in double precision: weights are transformed once.
+  for (std::vector<double>* matrix : {&b_t, &a_t}) {
     for (double& value : *matrix) {
       value = static_cast<float>(value);
       if (std::fabs(value) < 1e-6) value = 0;
@@ -261,12 +263,12 @@ WinogradTile::WinogradTile(int side) : side(side), points(side + 2) {
   }
 }
 
-std::vector<double> WinogradTile::weight_factors() const {
+std::vector<double> WinogradTile::weight_transform() const {
   const auto n = static_cast<size_t>(points);
   std::vector<double> factors;
   for (size_t p = 0; p < n * n; ++p) {
     for (size_t tap = 0; tap < 9; ++tap) {
-      factors.push_back(weights[p / n * 3 + tap / 3] * weights[p % n * 3 + tap % 3]);
+      factors.push_back(g[p / n * 3 + tap / 3] * g[p % n * 3 + tap % 3]);
     }
   }
   return factors;
@@ -429,8 +431,9 @@ Nest winograd_image(const Workload& workload, const Winograd& w, const WinogradT
       elements.push_back(Expr::load(0, DType::f32, index, Expr::constant(DType::f32, 0)));
     }
   }
-  loop.results = both_ways(elements, static_cast<size_t>(tile.points),
-                           [&](const std::vector<Expr>& e) { return times(tile.image, e); });
+  loop.results =
+      transform_2d(elements, static_cast<size_t>(tile.points),
+                   [&](const std::vector<Expr>& e) { return multiply_paired_rows(tile.b_t, e); });
   const Expr place =
       ((Expr::axis(0) * rows + Expr::axis(1)) * columns + Expr::axis(2)) * w.channels +
       Expr::axis(3);
@@ -476,9 +479,9 @@ Nest winograd_results(const Workload& workload, const Stage& stage, const Winogr
       products.push_back(Expr::linear_load(
           0, DType::f32, place + p * memory.product_position_stride(w, tile.side)));
     }
-    const std::vector<Expr> sums =
-        both_ways(products, static_cast<size_t>(tile.points),
-                  [&](const std::vector<Expr>& e) { return gathered(tile.results, e); });
+    const std::vector<Expr> sums = transform_2d(
+        products, static_cast<size_t>(tile.points),
+        [&](const std::vector<Expr>& e) { return multiply_paired_columns(tile.a_t, e); });
     for (int64_t dy = 0; dy < high; ++dy) {
       for (int64_t dx = 0; dx < wide; ++dx) {
         std::vector<Expr> to = axes_at(w, row * m + dy, column * m + dx);

@@ -45,12 +45,12 @@ struct WinogradTile {
   int side;
   int points;  // m + 2, the side of an image tile
   // G (points x 3), B^T (points x points) and A^T (side x points), row-major.
-  std::vector<double> weights, image, results;
+  std::vector<double> g, b_t, a_t;
 
   explicit WinogradTile(int side);
   int64_t positions() const { return int64_t{points} * points; }
   // For each position in an image tile, the factors of the nine taps in its transformed weight.
-  std::vector<double> weight_factors() const;
+  std::vector<double> weight_transform() const;
 };
 
 // The layout of transformed tiles and products in memory private to a thread. Rows of tiles are

@@ -45,7 +45,7 @@ void add_to_strips(ProgramBuilder& builder, For& loop, const Schedule& schedule,
   }
   const auto& product = std::get<ProductItem>(schedule.items[item]);
   const auto& item_policy = std::get<ProductPolicy>(policy.items[item]);
-  for (Stmt& stmt : product_strip(builder, product, item_policy, {point, strips.points})) {
+  for (Stmt& stmt : product_in_strip(builder, product, item_policy, {point, strips.points})) {
     loop.body.push_back(std::move(stmt));
   }
 }

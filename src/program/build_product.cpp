@@ -360,8 +360,8 @@ For product_program(ProgramBuilder& builder, const ProductItem& item, const Prod
   return Product(builder, item, policy).parallel();
 }
 
-std::vector<Stmt> product_strip(ProgramBuilder& builder, const ProductItem& item,
-                                const ProductPolicy& policy, const Strip& strip) {
+std::vector<Stmt> product_in_strip(ProgramBuilder& builder, const ProductItem& item,
+                                   const ProductPolicy& policy, const Strip& strip) {
   return Product(builder, item, policy).strip(strip);
 }
 

@@ -54,7 +54,7 @@ For winograd_program(ProgramBuilder& b, const ProductItem& item, const ProductPo
   weights.panel = wide;
   weights.parts.clear();
   for (int64_t tap = 0; tap < 9; ++tap) weights.parts.push_back(tap * w.channels * w.filters);
-  weights.factors = tile.weight_factors();
+  weights.factors = tile.weight_transform();
 
   For blocks = b.loop(w.filters / wide);
   const Expr block = blocks.index();

@@ -75,8 +75,8 @@ struct Strip {
 };
 
 For product_program(ProgramBuilder& builder, const ProductItem& item, const ProductPolicy& policy);
-std::vector<Stmt> product_strip(ProgramBuilder& builder, const ProductItem& item,
-                                const ProductPolicy& policy, const Strip& strip);
+std::vector<Stmt> product_in_strip(ProgramBuilder& builder, const ProductItem& item,
+                                   const ProductPolicy& policy, const Strip& strip);
 For winograd_program(ProgramBuilder& builder, const ProductItem& item, const ProductPolicy& policy);
 For strassen_program(ProgramBuilder& builder, const ProductItem& item, const ProductPolicy& policy);
 

@@ -12,8 +12,8 @@
 // On load, in the order of the constructor: the plan (plan/plan.cpp), a kernel or an evaluator for
 // each of its steps (`compile_steps`, `prepare`), the arena (`lay_out_arena`). A run goes through
 // `execute`, `run_step` and `run_kernel`; `elements_of` has the address of each value. Steps
-// without static shapes (host kernels, control flow) go through `run_apart`, which handles separate
-// Values.
+// without static shapes (host kernels, control flow) go through `run_on_values`, which handles
+// separate Values.
 //
 // Invariant: after construction nothing changes but the arena pool, the policies looked up and the
 // executables of bodies, all of which lock. All other state of a run is in its `Run`.
@@ -22,7 +22,7 @@ namespace aoe {
 namespace {
 
 using Kind = PlanStep::Kind;
-using In = BufferAssignment::In;
+using Storage = BufferAssignment::Storage;
 
 // Late nodes with more work (work_of) than this are compiled during the run, for its shapes only.
 // With less work, the reference takes less time than the compiler.
@@ -131,7 +131,8 @@ std::vector<KernelUse> Executable::kernel_uses() const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const auto& kernel = steps_[i].kernel;
     if (!kernel) continue;
-    uses.push_back({i, seen(i).nodes, kernel, weights_of(kernel->workload(), plan_.steps[i].task)});
+    uses.push_back(
+        {i, step_info(i).nodes, kernel, weights_of(kernel->workload(), plan_.steps[i].task)});
   }
   return uses;
 }
@@ -164,13 +165,13 @@ void Executable::lay_out_arena() {
   }
   assignments_ = plan_.assignments;
   for (BufferAssignment& assignment : assignments_) {
-    any_apart_ = any_apart_ || assignment.in == In::apart;
-    if (assignment.in != In::arena) continue;
+    any_separate_ = any_separate_ || assignment.storage == Storage::separate;
+    if (assignment.storage != Storage::arena) continue;
     assignment.offset += begin + arena.offsets[static_cast<size_t>(assignment.index)];
   }
   for (size_t i = 0; i < graph_.inputs.size(); ++i) {
     const auto id = static_cast<size_t>(graph_.inputs[i]);
-    if (assignments_[id].in == In::arena) bool_inputs_.push_back(static_cast<int>(i));
+    if (assignments_[id].storage == Storage::arena) bool_inputs_.push_back(static_cast<int>(i));
   }
 }
 
@@ -180,13 +181,13 @@ const std::byte* Executable::elements_of(int value, const Run& run) const {
   const auto in_view = [&](const TensorView& view) {
     return static_cast<const std::byte*>(view.elements) + assignment.offset;
   };
-  switch (assignment.in) {
-    case In::nothing: return nullptr;
-    case In::constant: return graph_.value(value).constant.raw();
-    case In::input: return in_view(run.inputs[index]);
-    case In::output: return in_view(run.outputs[index]);
-    case In::arena: return run.arena + assignment.offset;
-    case In::apart: return run.apart[static_cast<size_t>(value)].tensor().raw();
+  switch (assignment.storage) {
+    case Storage::nothing: return nullptr;
+    case Storage::constant: return graph_.value(value).constant.raw();
+    case Storage::input: return in_view(run.inputs[index]);
+    case Storage::output: return in_view(run.outputs[index]);
+    case Storage::arena: return run.arena + assignment.offset;
+    case Storage::separate: return run.separate[static_cast<size_t>(value)].tensor().raw();
   }
   return nullptr;
 }
@@ -199,7 +200,7 @@ std::byte* Executable::elements_of(int value, Run& run) const {
 Value Executable::value_of(int value, const Run& run) const {
   if (value < 0) return {};
   const GraphValue& known = graph_.value(value);
-  return known.is_constant() ? Value(known.constant) : run.apart[static_cast<size_t>(value)];
+  return known.is_constant() ? Value(known.constant) : run.separate[static_cast<size_t>(value)];
 }
 
 void Executable::parallel_memcpy(const std::byte* from, std::byte* to, int64_t bytes) const {
@@ -209,7 +210,7 @@ void Executable::parallel_memcpy(const std::byte* from, std::byte* to, int64_t b
   });
 }
 
-StepInfo Executable::seen(size_t step) const {
+StepInfo Executable::step_info(size_t step) const {
   const PlanStep& planned = plan_.steps[step];
   StepInfo seen{step, {}};
   for (const int node : planned.nodes) {
@@ -236,16 +237,16 @@ void Executable::execute(Run& run) const {
   }
   for (size_t i = 0; i < steps_.size(); ++i) {
     try {
-      if (run.watch != nullptr) run.watch->step_begins();
+      if (run.observer != nullptr) run.observer->step_begins();
       run_step(i, run);
-      if (run.watch != nullptr) run.watch->step_ended(seen(i));
+      if (run.observer != nullptr) run.observer->step_ended(step_info(i));
     } catch (const Error& error) {
       throw error.within(steps_[i].node->describe());
     } catch (const std::bad_alloc&) {
-      throw Error("the machine's memory does not suffice").within(steps_[i].node->describe());
+      throw Error("out of memory").within(steps_[i].node->describe());
     }
-    if (!any_apart_) continue;
-    for (const int id : plan_.steps[i].last_uses) run.apart[static_cast<size_t>(id)] = {};
+    if (!any_separate_) continue;
+    for (const int id : plan_.steps[i].last_uses) run.separate[static_cast<size_t>(id)] = {};
   }
   for (const int output : plan_.copied_outputs) {
     const TensorView& to = run.outputs[static_cast<size_t>(output)];
@@ -259,7 +260,7 @@ void Executable::run_step(size_t step, Run& run) const {
   const PlanStep& plan = plan_.steps[step];
   if (plan.kind == Kind::in_place) copy_leftovers(plan, run);
   else if (steps_[step].kernel) run_kernel(step, plan.task, run);
-  else run_apart(steps_[step], plan, run);
+  else run_on_values(steps_[step], plan, run);
 }
 
 void Executable::run_kernel(size_t index, const Task& task, Run& run) const {
@@ -270,9 +271,9 @@ void Executable::run_kernel(size_t index, const Task& task, Run& run) const {
   for (size_t i = 0; i < inputs; ++i) from[i] = elements_of(task.inputs[i], std::as_const(run));
   for (size_t i = 0; i < task.outputs.size(); ++i) {
     const auto id = static_cast<size_t>(task.outputs[i]);
-    if (assignments_[id].in == In::apart) {
+    if (assignments_[id].storage == Storage::separate) {
       const Workload& workload = step.kernel->workload();
-      run.apart[id] = Tensor(workload.values[static_cast<size_t>(workload.outputs[i])].type);
+      run.separate[id] = Tensor(workload.values[static_cast<size_t>(workload.outputs[i])].type);
     }
     to[i] = elements_of(task.outputs[i], run);
   }
@@ -285,10 +286,10 @@ void Executable::run_kernel(size_t index, const Task& task, Run& run) const {
 void Executable::copy_leftovers(const PlanStep& step, Run& run) const {
   for (const PlanStep::Copy& part : step.copies) {
     const auto to = static_cast<size_t>(part.to);
-    if (assignments_[to].in == In::apart) {
+    if (assignments_[to].storage == Storage::separate) {
       // A reshape of a whole separate Value: both share its memory.
-      const Tensor& whole = run.apart[static_cast<size_t>(part.from)].tensor();
-      run.apart[to] = whole.reshaped(*graph_.value(part.to).type.shape);
+      const Tensor& whole = run.separate[static_cast<size_t>(part.from)].tensor();
+      run.separate[to] = whole.reshaped(*graph_.value(part.to).type.shape);
     } else {
       parallel_memcpy(elements_of(part.from, std::as_const(run)) + part.from_offset,
                       elements_of(part.to, run) + part.to_offset, part.bytes);
@@ -297,7 +298,7 @@ void Executable::copy_leftovers(const PlanStep& step, Run& run) const {
 }
 
 // Runs a step whose inputs and outputs are separate Values; lowers it first if it is late.
-void Executable::run_apart(const Step& step, const PlanStep& plan, Run& run) const {
+void Executable::run_on_values(const Step& step, const PlanStep& plan, Run& run) const {
   const Node& node = *step.node;
   std::vector<Value> results;
   std::vector<int> made = node.outputs;
@@ -336,7 +337,7 @@ void Executable::run_apart(const Step& step, const PlanStep& plan, Run& run) con
     if (host) results = run_host(step, host, std::move(inputs), run);
   }
   for (size_t i = 0; i < made.size() && i < results.size(); ++i) {
-    if (made[i] >= 0) run.apart[static_cast<size_t>(made[i])] = std::move(results[i]);
+    if (made[i] >= 0) run.separate[static_cast<size_t>(made[i])] = std::move(results[i]);
   }
 }
 
@@ -377,20 +378,20 @@ bool is_aligned(const TensorView& view) {
 
 }  // namespace
 
-std::vector<Value> Executable::run(const std::vector<Value>& inputs, Watch* watch,
+std::vector<Value> Executable::run(const std::vector<Value>& inputs, StepObserver* observer,
                                    KernelOverride* kernel_override) const {
   std::vector<TensorView> from(inputs.size());
   std::vector<TensorView> to(graph_.outputs.size());
   std::vector<Value> results(graph_.outputs.size());
-  Run run{from,    to,
-          nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
-          watch,   kernel_override};
+  Run run{from,     to,
+          nullptr,  std::vector<Value>(any_separate_ ? graph_.values.size() : 0),
+          observer, kernel_override};
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_tensor()) from[i] = view_of(inputs[i].tensor());
-    if (any_apart_) run.apart[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
+    if (any_separate_) run.separate[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
   }
   const auto is_apart = [&](int id) {
-    return assignments_[static_cast<size_t>(id)].in == In::apart;
+    return assignments_[static_cast<size_t>(id)].storage == Storage::separate;
   };
   for (size_t i = 0; i < results.size(); ++i) {
     if (is_apart(graph_.outputs[i])) continue;
@@ -420,7 +421,7 @@ void Executable::check_outputs(std::span<const TensorView> outputs) const {
 }
 
 void Executable::run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                          Watch* watch, KernelOverride* kernel_override) const {
+                          StepObserver* observer, KernelOverride* kernel_override) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     require(inputs[i].elements != nullptr || inputs[i].count() == 0,
             "input '{}' is given without its elements", graph_.value(graph_.inputs[i]).name);
@@ -440,7 +441,7 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
       view = view_of(copies.back());
     }
     for (TensorView& view : to) view = view_of(copies.emplace_back(view.type()));
-    run_into(from, to, watch, kernel_override);
+    run_into(from, to, observer, kernel_override);
     for (size_t i = 0; i < to.size(); ++i) {
       parallel_memcpy(static_cast<const std::byte*>(to[i].elements),
                       static_cast<std::byte*>(outputs[i].elements),
@@ -448,17 +449,17 @@ void Executable::run_into(std::span<const TensorView> inputs, std::span<const Te
     }
     return;
   }
-  Run run{inputs,  outputs,
-          nullptr, std::vector<Value>(any_apart_ ? graph_.values.size() : 0),
-          watch,   kernel_override};
-  for (size_t i = 0; any_apart_ && i < inputs.size(); ++i) {
-    run.apart[static_cast<size_t>(graph_.inputs[i])] =
+  Run run{inputs,   outputs,
+          nullptr,  std::vector<Value>(any_separate_ ? graph_.values.size() : 0),
+          observer, kernel_override};
+  for (size_t i = 0; any_separate_ && i < inputs.size(); ++i) {
+    run.separate[static_cast<size_t>(graph_.inputs[i])] =
         Tensor::over(inputs[i].type(), inputs[i].elements, nullptr);
   }
   execute(run);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const int id = graph_.outputs[i];
-    if (assignments_[static_cast<size_t>(id)].in != In::apart) continue;
+    if (assignments_[static_cast<size_t>(id)].storage != Storage::separate) continue;
     const Value value = value_of(id, run);
     const ValueType type = value.type();
     require(type.is_static() && type.dtype != DType::string &&

@@ -10,8 +10,8 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "runtime/arena_pool.h"
+#include "runtime/step_observer.h"
 #include "runtime/stored_policies.h"
-#include "runtime/watch.h"
 
 namespace aoe {
 
@@ -43,12 +43,12 @@ class Executable {
   Executable(const Executable&) = delete;  // steps point into the graph
   Executable& operator=(const Executable&) = delete;
 
-  std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr,
+  std::vector<Value> run(const std::vector<Value>& inputs, StepObserver* observer = nullptr,
                          KernelOverride* kernel_override = nullptr) const;
   // Runs on the caller's memory. Inputs must have the types that the executable was made for,
   // outputs those that the graph gives them.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                Watch* watch = nullptr, KernelOverride* kernel_override = nullptr) const;
+                StepObserver* observer = nullptr, KernelOverride* kernel_override = nullptr) const;
 
   // Constants that only kernels read are dropped from the graph, unless Engine::keep_weights.
   const Graph& graph() const { return graph_; }
@@ -70,8 +70,8 @@ class Executable {
     std::span<const TensorView> inputs;
     std::span<const TensorView> outputs;
     std::byte* arena = nullptr;
-    std::vector<Value> apart;  // separate Values, by graph value; empty if the plan has none
-    Watch* watch = nullptr;
+    std::vector<Value> separate;  // separate Values, by graph value; empty if the plan has none
+    StepObserver* observer = nullptr;
     KernelOverride* kernel_override = nullptr;
   };
 
@@ -83,11 +83,11 @@ class Executable {
 
   void check_outputs(std::span<const TensorView> outputs) const;
   void execute(Run& run) const;
-  StepInfo seen(size_t step) const;
+  StepInfo step_info(size_t step) const;
   void run_step(size_t step, Run& run) const;
   void run_kernel(size_t index, const Task& task, Run& run) const;
   void copy_leftovers(const PlanStep& step, Run& run) const;
-  void run_apart(const Step& step, const PlanStep& plan, Run& run) const;
+  void run_on_values(const Step& step, const PlanStep& plan, Run& run) const;
   std::vector<Value> run_host(const Step& step, const HostKernel& kernel, std::vector<Value> inputs,
                               const Run& run) const;
   // The address of a graph value's elements. Null for a constant that was dropped.
@@ -103,7 +103,7 @@ class Executable {
   std::vector<Step> steps_;
   std::vector<BufferAssignment> assignments_;  // the plan's; arena offsets from the arena's start
   std::vector<int> bool_inputs_;  // inputs of bools: normalized copies of them are in the arena
-  bool any_apart_ = false;        // whether any value is a separate Value
+  bool any_separate_ = false;     // whether any value is a separate Value
   int64_t arena_bytes_ = 0;
 };
 

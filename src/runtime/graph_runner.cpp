@@ -33,12 +33,12 @@ std::shared_ptr<const Executable> GraphRunner::prepare(const std::vector<ValueTy
   return executable;
 }
 
-std::vector<Value> GraphRunner::run(const std::vector<Value>& inputs, Watch* watch) {
+std::vector<Value> GraphRunner::run(const std::vector<Value>& inputs, StepObserver* observer) {
   require(inputs.size() == graph_->inputs.size(), "graph '{}' takes {} inputs, {} are given",
           graph_->name, graph_->inputs.size(), inputs.size());
   std::vector<ValueType> types;
   for (const Value& input : inputs) types.push_back(input.type());
-  return prepare(types)->run(inputs, watch);
+  return prepare(types)->run(inputs, observer);
 }
 
 std::vector<ValueType> GraphRunner::output_types(const std::vector<ValueType>& types) {

@@ -18,7 +18,7 @@ class GraphRunner {
       : graph_(std::move(graph)), engine_(std::move(engine)) {}
 
   // `inputs` are in the order of the graph's.
-  std::vector<Value> run(const std::vector<Value>& inputs, Watch* watch = nullptr);
+  std::vector<Value> run(const std::vector<Value>& inputs, StepObserver* observer = nullptr);
 
   // Returns the executable for inputs of these types, prepared now if it is not kept. Throws Error
   // if the graph is invalid for them.

@@ -16,7 +16,7 @@
 //   store_policies               policies of a compiled model, for an .om file
 //   Symbols, fix_shapes          sizes of symbolic dimensions, from options or inputs
 //   check_feed, check_view       the inputs of a run against what the model declares
-//   LoadedModel                  made_of and the constructor load, the others run
+//   LoadedModel                  loaded_from and the constructor load, the others run
 //
 // Invariant: exactly one of `only_` (all input types are fixed) and `runner_` is set.
 
@@ -183,7 +183,8 @@ void check_count(const char* what, const std::vector<Port>& ports, size_t given)
 // Called in every run: texts for messages are only made if a check fails.
 void check_view(const Port& port, const TensorView& view, Symbols& symbols) {
   if (port.type.kind != ValueType::Kind::tensor || port.type.dtype == DType::string) {
-    fail("input '{}' is {}, which has no place in a caller's memory", port.name, port.describe());
+    fail("input '{}' is {}, which cannot be passed as a caller's memory", port.name,
+         port.describe());
   }
   if ((port.type.dtype && *port.type.dtype != view.dtype) ||
       (port.dims && port.dims->size() != view.shape.size())) {
@@ -213,14 +214,14 @@ std::string Port::describe() const {
 
 LoadedModel LoadedModel::from_file(const std::filesystem::path& file, const LoadOptions& options,
                                    const std::shared_ptr<const Backend>& backend) {
-  return made_of([&] { return model_in(file); }, options, backend, place_of(file));
+  return loaded_from([&] { return model_in(file); }, options, backend, place_of(file));
 }
 
 CompiledModel LoadedModel::compiled(const std::filesystem::path& file, const LoadOptions& options,
                                     const std::shared_ptr<const Backend>& backend) {
   CompiledModel compiled;
   compiled.policies =
-      made_of([&] { return model_in(file); }, options, backend, place_of(file), &compiled.model)
+      loaded_from([&] { return model_in(file); }, options, backend, place_of(file), &compiled.model)
           .policies();
   return compiled;
 }
@@ -241,12 +242,13 @@ LoadedModel LoadedModel::from_bytes(std::span<const std::byte> bytes, const Load
   const auto load = [&] {
     return is_om(bytes) ? parse_om(bytes) : OmModel{.graph = parse_onnx(bytes)};
   };
-  return made_of(load, options, backend, "model");
+  return loaded_from(load, options, backend, "model");
 }
 
-LoadedModel LoadedModel::made_of(const std::function<OmModel()>& load, const LoadOptions& options,
-                                 const std::shared_ptr<const Backend>& backend,
-                                 const std::string& place, OmModel* stored) {
+LoadedModel LoadedModel::loaded_from(const std::function<OmModel()>& load,
+                                     const LoadOptions& options,
+                                     const std::shared_ptr<const Backend>& backend,
+                                     const std::string& place, OmModel* stored) {
   try {
     OmModel model = load();
     Engine engine = engine_of(options, backend);
@@ -288,7 +290,8 @@ LoadedModel::LoadedModel(Graph graph, const Engine& engine, OmModel* stored)
   }
 }
 
-std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds, Watch* watch) const {
+std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds,
+                                    StepObserver* observer) const {
   for (const auto& [name, value] : feeds) {
     const bool known = std::any_of(inputs_.begin(), inputs_.end(),
                                    [&](const Port& port) { return port.name == name; });
@@ -305,7 +308,8 @@ std::vector<Value> LoadedModel::run(const std::map<std::string, Value>& feeds, W
     values.push_back(given ? found->second : Value());
     check_feed(port, values.back(), symbols);
   }
-  std::vector<Value> results = only_ ? only_->run(values, watch) : runner_->run(values, watch);
+  std::vector<Value> results =
+      only_ ? only_->run(values, observer) : runner_->run(values, observer);
   for (size_t i = 0; i < results.size(); ++i) check_declared(outputs_[i], results[i].type());
   return results;
 }
@@ -325,9 +329,9 @@ std::shared_ptr<const Executable> LoadedModel::executable_for(
 }
 
 void LoadedModel::run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                           Watch* watch) const {
+                           StepObserver* observer) const {
   check_count("output", outputs_, outputs.size());
-  executable_for(inputs)->run_into(inputs, outputs, watch);
+  executable_for(inputs)->run_into(inputs, outputs, observer);
 }
 
 std::vector<ValueType> LoadedModel::output_types(std::span<const TensorView> inputs) const {

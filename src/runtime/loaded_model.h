@@ -56,13 +56,14 @@ class LoadedModel {
 
   // `feeds` has a value for every input, by name; only optional inputs may be left out. Returns the
   // outputs in the order of outputs().
-  std::vector<Value> run(const std::map<std::string, Value>& feeds, Watch* watch = nullptr) const;
+  std::vector<Value> run(const std::map<std::string, Value>& feeds,
+                         StepObserver* observer = nullptr) const;
 
   // Runs on the caller's memory, in the order of inputs() and outputs(). `outputs` must have the
   // types that the model gives them, and share no memory with `inputs` or each other. Inputs and
   // outputs cannot be strings or sequences.
   void run_into(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                Watch* watch = nullptr) const;
+                StepObserver* observer = nullptr) const;
 
   // The executable if the types of all inputs are fixed, else null.
   const Executable* executable() const { return only_.get(); }
@@ -86,9 +87,9 @@ class LoadedModel {
  private:
   // `place` names the model in messages. `stored`, if not null, receives the model as `compiled`
   // returns it.
-  static LoadedModel made_of(const std::function<OmModel()>& load, const LoadOptions& options,
-                             const std::shared_ptr<const Backend>& backend,
-                             const std::string& place, OmModel* stored = nullptr);
+  static LoadedModel loaded_from(const std::function<OmModel()>& load, const LoadOptions& options,
+                                 const std::shared_ptr<const Backend>& backend,
+                                 const std::string& place, OmModel* stored = nullptr);
   LoadedModel(Graph graph, const Engine& engine, OmModel* stored);
 
   // Checks the inputs and returns the executable for their types.

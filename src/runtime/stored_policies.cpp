@@ -10,10 +10,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> those_there(const BankPlaces& places) {
+std::vector<fs::path> existing_banks(const BankPlaces& places) {
   std::error_code error;
   if (places.variable == "TUNE_BANK_PATH" && !fs::is_directory(places.root, error)) {
-    notice(fmt::format("TUNE_BANK_PATH is '{}', which is no folder: no bank of yours is used",
+    notice(fmt::format("TUNE_BANK_PATH is '{}', which is not a folder: no custom bank is used",
                        places.root.string()));
   }
   std::vector<fs::path> files;
@@ -32,7 +32,7 @@ Target target_of(const Device& device, int threads) {
 StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
                                std::map<uint64_t, std::string> of_model,
                                std::map<std::string, std::string> graph_times)
-    : banks_(those_there(banks)),
+    : banks_(existing_banks(banks)),
       target_(std::move(target)),
       of_model_(std::move(of_model)),
       graph_times_(std::move(graph_times)) {}
@@ -54,7 +54,7 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts) const {
   for (const fs::path& file : banks_) {
     if (missing.empty()) return;
     // Closed again after each lookup: the process may fork, and must not do so with an open bank.
-    std::vector<Found> found;
+    std::vector<LookupResult> found;
     try {
       const std::optional<Bank> bank = Bank::for_reading(file);
       if (!bank) continue;
@@ -103,7 +103,7 @@ std::optional<TaskTimes> StoredPolicies::task_times(const std::string& graph) co
       return times;
     } catch (const Error& error) {
       warn(
-          fmt::format("{}: what its layouts are to be chosen by cannot be read, and is not used: "
+          fmt::format("{}: its stored task times cannot be parsed and are not used: "
                       "{}",
                       graph, error.what()));
     }

@@ -54,7 +54,7 @@ class GeneticSearch : public Strategy {
     for (const Species& one : species_) children.push_back(bred(one, memory));
     while (policies.size() < count) {
       const bool explores = ++proposed_ % kExplored == 0;
-      const auto chosen = explores ? most_deserving(children) : most_promising(children);
+      const auto chosen = explores ? best_lower_bound(children) : most_promising(children);
       if (!chosen) break;
       const Child child = children[*chosen].front();
       children[*chosen].erase(children[*chosen].begin());
@@ -144,7 +144,7 @@ class GeneticSearch : public Strategy {
     return best;
   }
 
-  std::optional<size_t> most_deserving(const std::vector<std::vector<Child>>& children) const {
+  std::optional<size_t> best_lower_bound(const std::vector<std::vector<Child>>& children) const {
     size_t all = 1;
     for (const Species& one : species_) all += one.tried;
     std::optional<size_t> best;

@@ -108,7 +108,7 @@ SearchPlan plan_for(const Space& space, size_t samples, uint64_t seed) {
   return plan;
 }
 
-std::unique_ptr<Searcher> search(std::shared_ptr<SearchMemory> memory, SearchPlan plan) {
+std::unique_ptr<Searcher> make_searcher(std::shared_ptr<SearchMemory> memory, SearchPlan plan) {
   return std::make_unique<ScheduledSearcher>(std::move(memory), std::move(plan));
 }
 

@@ -57,6 +57,6 @@ struct SearchPlan {
 // with descent in the last quarter of the samples.
 SearchPlan plan_for(const Space& space, size_t samples, uint64_t seed);
 
-std::unique_ptr<Searcher> search(std::shared_ptr<SearchMemory> memory, SearchPlan plan);
+std::unique_ptr<Searcher> make_searcher(std::shared_ptr<SearchMemory> memory, SearchPlan plan);
 
 }  // namespace aoe

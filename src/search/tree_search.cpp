@@ -11,7 +11,7 @@
 //   beyond it                                      leaf - - - -> policy
 //                                                  mostly as in the best known policy
 //
-// In reading order: look_around (priors, from policies that differ in one decision), rollout and
+// In reading order: compute_priors (priors, from policies that differ in one decision), rollout and
 // expand (one pass through the chain; a rollout adds one node's options to the tree), leaves (all
 // rollouts, scored in batches), TreeSearch::propose (selects the leaves to measure).
 //
@@ -75,7 +75,7 @@ class Tree {
  public:
   Tree(const SearchMemory& memory, Random& random)
       : memory_(memory), random_(random), from_(memory.seen()[0].policy) {
-    look_around();
+    compute_priors();
   }
 
   // Returns the policies of all rollouts that were not proposed before. Shuffled, so that the order
@@ -110,7 +110,7 @@ class Tree {
 
   // Computes the priors of a decision as a softmax over the scores of the policies that differ from
   // `from_` in that decision. Those policies become leaves too.
-  void look_around() {
+  void compute_priors() {
     const Space& space = memory_.space();
     const std::vector<Decision> chain = space.decisions(from_);
     std::vector<Policy> policies;

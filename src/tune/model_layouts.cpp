@@ -10,8 +10,8 @@
 #include "plan/plan.h"
 #include "runtime/loaded_model.h"
 #include "tune/layouts/layout_job.h"
-#include "tune/machine/journaled_machine.h"
-#include "tune/machine/worker_machine.h"
+#include "tune/runner/journaled_runner.h"
+#include "tune/runner/worker_runner.h"
 
 namespace aoe {
 namespace {
@@ -24,14 +24,14 @@ std::string words(const LayoutResult& result) {
     case End::no_choice: return "no tensor in this model has an alternative layout";
     case End::unmeasured: return "no task could be timed before its share of the time ended";
     case End::same:
-      return fmt::format("the {} layouts of now are best by {} measured times", result.layouts,
-                         result.measured);
+      return fmt::format("the {} layouts of the baseline are best by {} measured times",
+                         result.layouts, result.measured);
     case End::rejected: {
       // With few blocks, the interval is still from 0 to infinity.
       const Gain& gain = result.rival->gain;
       const bool has_bounds = gain.speedup_low > 0 && std::isfinite(gain.speedup_high);
       return fmt::format(
-          "others than the {} layouts of now seemed better by {} measured times; the whole "
+          "other layouts than the {} of the baseline seemed better by {} measured times; the whole "
           "model was not proven faster with them: {}",
           result.layouts, result.measured,
           has_bounds ? fmt::format("between {:.3f} and {:.3f} times as fast", gain.speedup_low,
@@ -68,7 +68,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   const std::string name = name_of_graph(graph, device);
   const Json in_bank = Json::parse(journal.ask("layouts of " + name + " in the bank", [&] {
     const Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
-    const Found found = bank.find({name}, job.target)[0];
+    const LookupResult found = bank.find({name}, job.target)[0];
     for (const std::string& problem : found.problems) notice(problem);
     return (found.entry ? Json(found.entry->policy) : Json()).dump();
   }));
@@ -77,22 +77,22 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
     layouts.line = "formats: the layouts are in the bank (REPEAT_TUNE=True tunes them again)";
     return layouts;
   }
-  JournaledMachine machine(journal, [&] {
-    WorkerMachineOptions workers;
+  JournaledRunner runner(journal, [&] {
+    WorkerRunnerOptions workers;
     workers.target.model = options.model;
     workers.target.input_shapes = options.input_shapes;
     workers.target.threads = options.threads;
     workers.device = device;
     workers.only_layouts = true;
     workers.stopped = stopped;
-    return worker_machine(std::move(workers));
+    return worker_runner(std::move(workers));
   });
   LayoutOptions of_graph;
   of_graph.seed = stable_hash(job.id);
   of_graph.budget_s = budget_s;
   if (!in_bank.is_null()) of_graph.baseline = in_bank;
   of_graph.display = display;
-  const LayoutResult result = tune_layouts(machine, graph, device, of_graph);
+  const LayoutResult result = tune_layouts(runner, graph, device, of_graph);
   layouts.line = "formats: " + words(result);
   layouts.elapsed_s = result.elapsed_s;
   if (result.end != End::accepted) return layouts;
@@ -115,7 +115,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   return layouts;
 }
 
-Gain in_a_row(const Gain& first, const Gain& second) {
+Gain combined_gain(const Gain& first, const Gain& second) {
   const double speed_up = first.before_ns / first.after_ns * (second.before_ns / second.after_ns);
   return {.before_ns = first.before_ns,
           .after_ns = first.before_ns / speed_up,

@@ -27,6 +27,6 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
                                 const std::function<bool()>& stopped);
 
 // The gain of two consecutive changes of a model: speed-ups and their bounds are multiplied.
-Gain in_a_row(const Gain& first, const Gain& second);
+Gain combined_gain(const Gain& first, const Gain& second);
 
 }  // namespace aoe

@@ -38,7 +38,7 @@ struct TuningOutcome {
   std::optional<double> baseline_ns = {};       // of the whole model, before the job
   std::optional<Gain> model = {};               // proven gain of the whole model; set at the end
   std::optional<Gain> unproven_model = {};      // measured, but not proven
-  size_t taken_back = 0;                        // proven policies that did not carry over
+  size_t dropped = 0;                           // proven policies that did not carry over
   size_t tried = 0;                             // candidates timed
   std::optional<double> expected_gain = {};     // share of the model's time; if more tuning pays
   std::vector<OperatorOutcome> operators = {};  // with added or updated policies

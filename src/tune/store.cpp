@@ -22,7 +22,7 @@ BankEntry entry_of(const JobIdentity& job, const std::string& workload, const st
 
 bool store(Bank& bank, const BankEntry& entry, const std::optional<std::string>& baseline,
            const std::string& name) {
-  const Found before = bank.find({entry.workload}, entry.target)[0];
+  const LookupResult before = bank.find({entry.workload}, entry.target)[0];
   if (before.entry && *before.entry == entry) return true;
   if (bank.put(entry, baseline)) return true;
   notice(

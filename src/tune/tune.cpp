@@ -16,9 +16,9 @@
 #include "policy/policy_text.h"
 #include "runtime/loaded_model.h"
 #include "tune/job/job.h"
-#include "tune/machine/journaled_machine.h"
-#include "tune/machine/worker_machine.h"
 #include "tune/model_layouts.h"
+#include "tune/runner/journaled_runner.h"
+#include "tune/runner/worker_runner.h"
 #include "tune/setup/work_space.h"
 #include "tune/store.h"
 
@@ -85,11 +85,11 @@ class Tuning {
     begin();
     if (std::filesystem::exists(space_.finished())) {
       notice(
-          fmt::format("the job in '{}' is finished: this is what it came to; start a new one to "
+          fmt::format("the job in '{}' is finished, and this is its result; start a new one to "
                       "search further",
                       space_.folder.string()));
     }
-    listener_.begun(space_.folder);
+    listener_.on_started(space_.folder);
     if (layouts_wanted_) tune_layouts();
     tune_operators();
     return std::move(outcome_);
@@ -100,31 +100,31 @@ class Tuning {
   void tune_layouts() {
     const auto display = [&](double share, double elapsed_s) {
       layouts_share_ = share;
-      listener_.progress({JobProgress::Phase::layouts, share, elapsed_s}, "");
+      listener_.on_progress({JobProgress::Phase::layouts, share, elapsed_s}, "");
     };
     layouts_ = tune_model_layouts(journal_, options_, device_, identity_, job_.budget_s, display,
-                                  listener_.stopped);
+                                  listener_.is_stopped);
     job_.budget_s -= layouts_.elapsed_s;
     outcome_.formats = layouts_.line;
     outcome_.layouts = layouts_.outcome;
-    listener_.changed(outcome_);
+    listener_.on_changed(outcome_);
   }
 
   void tune_operators() {
-    JournaledMachine machine(journal_, [&] {
-      WorkerMachineOptions workers;
+    JournaledRunner runner(journal_, [&] {
+      WorkerRunnerOptions workers;
       workers.target.model = options_.model;
       workers.target.input_shapes = options_.input_shapes;
       workers.target.threads = options_.threads;
       workers.device = device_;
       workers.compile_jobs = options_.compile_jobs;
-      workers.stopped = listener_.stopped;
-      return worker_machine(std::move(workers));
+      workers.stopped = listener_.is_stopped;
+      return worker_runner(std::move(workers));
     });
     // Policies must not use more threads than the model runs on.
     Device device = device_;
     device.cores = options_.threads;
-    Job job(machine, device, job_, [&](const JobProgress& now) { show(now); });
+    Job job(runner, device, job_, [&](const JobProgress& now) { show(now); });
     workloads_ = job.open().workloads;
     outcome_.has_operators = !workloads_.empty();
     in_bank_ = policies_in_bank();
@@ -141,7 +141,7 @@ class Tuning {
       }
       outcome_.operators.clear();
       for (const auto& [_, outcome] : proven_so_far) outcome_.operators.push_back(outcome);
-      listener_.changed(outcome_);
+      listener_.on_changed(outcome_);
     }
     finish(job.finish());
   }
@@ -149,7 +149,7 @@ class Tuning {
   void show(JobProgress now) const {
     now.share = layouts_share_ + (1 - layouts_share_) * now.share;
     now.elapsed_s += layouts_.elapsed_s;
-    listener_.progress(
+    listener_.on_progress(
         now, now.workload < 0 ? "" : name_of(workloads_[static_cast<size_t>(now.workload)]));
   }
 
@@ -206,7 +206,7 @@ class Tuning {
     job_.kinds = {job.at("cube"), job.at("vector")};
     if (!job.at("budget_s").is_null()) job_.budget_s = job.at("budget_s");
     outcome_.name = options_.model.stem().string();
-    listener_.changed(outcome_);
+    listener_.on_changed(outcome_);
   }
 
   Bank bank() const {
@@ -219,7 +219,7 @@ class Tuning {
       std::vector<std::string> texts;
       for (const OpenWorkload& one : workloads_) texts.push_back(one.text);
       Json list = Json::array();
-      for (const Found& one : bank().find(texts, identity_.target)) {
+      for (const LookupResult& one : bank().find(texts, identity_.target)) {
         for (const std::string& problem : one.problems) notice(problem);
         list.push_back(one.entry ? Json(one.entry->policy) : Json());
       }
@@ -293,13 +293,13 @@ class Tuning {
     outcome_.model = result.gain;
     outcome_.unproven_model = result.unproven_gain;
     if (layouts_.outcome) add_layouts(*layouts_.outcome);
-    outcome_.taken_back = result.taken_back;
+    outcome_.dropped = result.dropped;
     outcome_.tried = result.tried;
     if (result.expected_gain >= job_.least_gain) outcome_.expected_gain = result.expected_gain;
     write_model();
     outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful
                                                        : TuningOutcome::State::failed;
-    listener_.changed(outcome_);
+    listener_.on_changed(outcome_);
     std::ofstream(space_.finished()).close();
   }
 
@@ -307,7 +307,7 @@ class Tuning {
   // new layouts, so the two gains multiply.
   void add_layouts(const OperatorOutcome& layouts) {
     outcome_.baseline_ns = layouts.gain.before_ns;
-    outcome_.model = outcome_.model ? in_a_row(layouts.gain, *outcome_.model) : layouts.gain;
+    outcome_.model = outcome_.model ? combined_gain(layouts.gain, *outcome_.model) : layouts.gain;
     outcome_.unproven_model.reset();
     for (const OpenWorkload& workload : workloads_) {
       if (!layouts_.changed.contains(workload.text)) continue;
@@ -322,7 +322,7 @@ class Tuning {
     const std::filesystem::path file = options_.output.empty() ? space_.model() : options_.output;
     const LoadOptions load{options_.input_shapes, options_.threads, ""};
     write_om(file, LoadedModel::compiled(options_.model, load, backend_).model);
-    listener_.written(file);
+    listener_.on_written(file);
   }
 
   const DeviceLock lock_{0};  // first member: a job that is refused the lock creates no files

@@ -13,16 +13,16 @@ namespace aoe {
 // Callbacks of a job, for result file and screen.
 struct TuneListener {
   // The job has a folder from which it can be resumed.
-  std::function<void(const std::filesystem::path& folder)> begun = [](const auto&) {};
+  std::function<void(const std::filesystem::path& folder)> on_started = [](const auto&) {};
   // The outcome changed: at the start, when policies are proven, and at the end.
-  std::function<void(const TuningOutcome&)> changed = [](const auto&) {};
+  std::function<void(const TuningOutcome&)> on_changed = [](const auto&) {};
   // `name` is that of the operator with the largest screened speed-up; empty if there is none.
-  std::function<void(const JobProgress&, const std::string& name)> progress = [](const auto&,
-                                                                                 const auto&) {};
+  std::function<void(const JobProgress&, const std::string& name)> on_progress = [](const auto&,
+                                                                                    const auto&) {};
   // The tuned model was written.
-  std::function<void(const std::filesystem::path& model)> written = [](const auto&) {};
+  std::function<void(const std::filesystem::path& model)> on_written = [](const auto&) {};
   // Whether the user wants to stop the job, which then throws Interrupted.
-  std::function<bool()> stopped = [] { return false; };
+  std::function<bool()> is_stopped = [] { return false; };
 };
 
 // Tunes a model for the device of the backend, which must be the host. `options` must be resolved

@@ -115,8 +115,8 @@ TEST(Ablation, TriesWhatThereIsTimeFor) {
   EXPECT_TRUE(affordable({}, {.allowed_s = 1}).empty());
 }
 
-Opened three_workloads() {
-  Opened opened;
+OpenedModel three_workloads() {
+  OpenedModel opened;
   opened.workloads.resize(3);
   for (OpenWorkload& one : opened.workloads) one.baseline_ns = 1e8;
   return opened;

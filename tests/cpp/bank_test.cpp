@@ -28,7 +28,9 @@ class BankTest : public testing::Test {
  protected:
   Bank writable() const { return Bank::for_writing(file_, kSomeTarget.soc_version); }
   Bank readable() const { return std::move(Bank::for_reading(file_).value()); }
-  Found find(int number) const { return readable().find({max_workload(number)}, kSomeTarget)[0]; }
+  LookupResult find(int number) const {
+    return readable().find({max_workload(number)}, kSomeTarget)[0];
+  }
   void change(const std::string& sql) const { Database(file_, Database::Access::write).run(sql); }
 
   TemporaryFolder folder_;
@@ -147,7 +149,7 @@ TEST_F(BankTest, WhatIsDamagedNewerOrForeignIsAMissAndStays) {
     fs::remove(file_);
     writable().put(some_entry(), std::nullopt);
     change(sql);
-    const Found found = find(0);
+    const LookupResult found = find(0);
     EXPECT_FALSE(found.entry) << sql;
     ASSERT_EQ(found.problems.size(), 1U) << sql;
     EXPECT_NE(found.problems[0].find(word), std::string::npos) << found.problems[0];

@@ -10,7 +10,7 @@ namespace aoe {
 namespace {
 
 // A fake clock that advances only in calls.
-struct FakeMachine {
+struct FakeRunner {
   double now_ns = 0;
   double slowness = 1;
   std::string log;
@@ -28,7 +28,7 @@ struct FakeMachine {
 };
 
 TEST(Block, TakesTurnsInRandomOrder) {
-  FakeMachine machine;
+  FakeRunner machine;
   const Block block =
       measure_block(machine.takes('a', 300e3), machine.takes('b', 250e3), machine.options());
   ASSERT_EQ(block.baseline_ns.size(), block.candidate_ns.size());
@@ -46,7 +46,7 @@ TEST(Block, TakesTurnsInRandomOrder) {
 }
 
 TEST(Block, ShortCallsAreTimedTogetherAndLongOnesThrice) {
-  FakeMachine machine;
+  FakeRunner machine;
   machine.takes('x', 0)();
   const auto quick = measure_block([&] { machine.now_ns += 1000; }, [&] { machine.now_ns += 900; },
                                    machine.options());

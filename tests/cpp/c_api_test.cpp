@@ -226,7 +226,7 @@ TEST(CInterface, RefusesWhatDoesNotFit) {
   const Case cases[] = {
       {false, right, 0, AOE_FLOAT32, "the model has 1 inputs"},
       {false, {}, 1, AOE_FLOAT32, "input 'x' (float32[2, 3]) is not given"},
-      {false, {AOE_FLOAT32, nullptr, 24, nullptr, 0}, 1, AOE_FLOAT32, "24 bytes at NULL"},
+      {false, {AOE_FLOAT32, nullptr, 24, nullptr, 0}, 1, AOE_FLOAT32, "is NULL but has 24 bytes"},
       {false,
        {AOE_FLOAT32, kSix.data(), 20, nullptr, 0},
        1,
@@ -301,7 +301,7 @@ TEST(CInterface, RefusesWhatCannotBeLoaded) {
     EXPECT_NE(std::string(aoe_error()).find(message), std::string::npos) << aoe_error();
   };
   for (const Case& c : cases) expect_refusal(c.options, c.message);
-  expect_refusal(newer.options, "options sets what this version");
+  expect_refusal(newer.options, "options sets members that version");
 
   EXPECT_EQ(aoe_model_load("/nonexistent/model.onnx", nullptr, &model), AOE_FAILED);
   EXPECT_STREQ(aoe_error(), "model '/nonexistent/model.onnx': there is no such file");
@@ -322,7 +322,7 @@ TEST(CInterface, OptionsFixShapesAndKernels) {
   EXPECT_EQ(memory, (std::array<float, 6>{1, 2, 3, 1, 2, 3}));
 }
 
-TEST(CInterface, NothingIsHarmless) {
+TEST(CInterface, NullArgumentsAreSafe) {
   EXPECT_EQ(aoe_model_input_count(nullptr), 0u);
   EXPECT_EQ(aoe_model_output_count(nullptr), 0u);
   EXPECT_EQ(aoe_model_input(nullptr, 0), nullptr);

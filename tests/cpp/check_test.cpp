@@ -44,9 +44,9 @@ Workload elementwise(const std::string& expression, const std::string& type) {
 }
 
 TEST(Jumps, AreRoundingsAndComparisonsOfFloats) {
-  EXPECT_FALSE(jumps(elementwise("max(%0[a], 0) * exp(%0[a])", "f32")));
-  EXPECT_TRUE(jumps(elementwise("floor(%0[a])", "f32")));
-  EXPECT_TRUE(jumps(elementwise("i32(%0[a])", "i32")));
+  EXPECT_FALSE(is_discontinuous(elementwise("max(%0[a], 0) * exp(%0[a])", "f32")));
+  EXPECT_TRUE(is_discontinuous(elementwise("floor(%0[a])", "f32")));
+  EXPECT_TRUE(is_discontinuous(elementwise("i32(%0[a])", "i32")));
 }
 
 TEST(GuardedMemory, SeesWhatIsWrittenBesideIt) {

@@ -78,20 +78,20 @@ TEST(Expectation, SamplesAreAllottedWhereTheySaveMost) {
   const Expectation stands = expectation(0.3, std::vector<double>(8, 1.1));
   const Expectation small = expectation(0.003, usual_shares(0.4, 8));
   const std::vector<const Expectation*> all{&stands, &moves, &small};
-  const Allotment few = allotted(all, 16, 4);
+  const Allotment few = allocate_samples(all, 16, 4);
   EXPECT_EQ(few.samples[1], 4u);
   EXPECT_EQ(few.samples[0], 4u);
   EXPECT_EQ(few.samples[2], 4u);  // none is left for the others
-  const Allotment many = allotted(all, 40, 40);
+  const Allotment many = allocate_samples(all, 40, 40);
   EXPECT_GT(many.samples[1], 3 * many.samples[0]);
   EXPECT_EQ(many.samples[2], 0u);
   EXPECT_NEAR(many.saving, moves.saving(0, many.samples[1]) + stands.saving(0, many.samples[0]),
               1e-12);
   // Large allotments are assigned in larger steps, with about the same result.
-  const Allotment strides = allotted(all, 2000, 2000);
+  const Allotment strides = allocate_samples(all, 2000, 2000);
   EXPECT_GT(strides.saving, many.saving);
   EXPECT_LT(strides.saving, 0.3 * (moves.gap() + stands.gap()) + 0.003 * small.gap());
-  EXPECT_EQ(allotted({}, 16, 4).saving, 0);
+  EXPECT_EQ(allocate_samples({}, 16, 4).saving, 0);
 }
 
 }  // namespace

@@ -40,9 +40,9 @@ bool differ(const std::vector<float>& a, const std::vector<float>& b) {
 TEST(Features, TellNeighboursApart) {
   for (const char* text : {kProduct, kSoftmax}) {
     const auto space = space_of(text);
-    const std::vector<float> standard = features_in(*space, space->default_policy());
+    const std::vector<float> of_default = features_in(*space, space->default_policy());
     for (const Policy& other : space->neighbours(space->default_policy())) {
-      EXPECT_TRUE(differ(standard, features_in(*space, other)))
+      EXPECT_TRUE(differ(of_default, features_in(*space, other)))
           << to_string(other, space->workload());
     }
   }

@@ -37,8 +37,8 @@ bool is_blocked(const LoadedModel& model) {
 // Task times that favour blocked layouts.
 std::string times_for_blocks() {
   std::vector<std::pair<Workload, double>> measured;
-  for (const AskedTask& task : asked_tasks(two_convolutions(), host_device())) {
-    for (const Workload& way : task.ways) {
+  for (const LayoutTask& task : layout_tasks(two_convolutions(), host_device())) {
+    for (const Workload& way : task.variants) {
       const std::string text = to_string(way);
       const double convolution_ns = is_blocked(text) ? 200 : 1000;
       measured.emplace_back(way, way.stages[0].reducer ? convolution_ns : 100);
@@ -101,7 +101,7 @@ TEST(GraphTimes, ThatCannotBeReadAreNotUsed) {
   bank.put("not times");
   testing::internal::CaptureStderr();
   EXPECT_FALSE(is_blocked(loaded(two_convolutions_network(), {.threads = 1})));
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("layouts"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("task times"), std::string::npos);
 }
 
 TEST(GraphTimes, GoWithTheOmFile) {

@@ -106,7 +106,7 @@ TEST(CodeCache, DoesNotGrowWithKeysThatNobodyHolds) {
   for (int i = 0; i < 10000; ++i) known.get(std::to_string(i), code_without_object);
   EXPECT_LE(known.size(), 20U);
   for (int i = 0; i < 10000; ++i) {
-    EXPECT_THROW(known.get(std::to_string(i), []() -> CodeCache::Made { fail("no"); }), Error);
+    EXPECT_THROW(known.get(std::to_string(i), []() -> CodeCache::CodePtr { fail("no"); }), Error);
   }
   EXPECT_LE(known.size(), 20U);
 }
@@ -114,11 +114,11 @@ TEST(CodeCache, DoesNotGrowWithKeysThatNobodyHolds) {
 TEST(CodeCache, RemembersErrorsButNotAccidents) {
   CodeCache known(10);
   int tries = 0;
-  const auto fails = [&]() -> CodeCache::Made {
+  const auto fails = [&]() -> CodeCache::CodePtr {
     ++tries;
     fail("the nest is too deep");
   };
-  const auto runs_out = [&]() -> CodeCache::Made {
+  const auto runs_out = [&]() -> CodeCache::CodePtr {
     ++tries;
     throw std::bad_alloc();
   };

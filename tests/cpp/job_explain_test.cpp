@@ -1,16 +1,16 @@
 #include <gtest/gtest.h>
 
 #include "measure/statistics/proof.h"
-#include "tests/cpp/fake_machine.h"
+#include "tests/cpp/fake_runner.h"
 
 namespace aoe {
 namespace {
 
 // A machine on which only the loop order of a product (rows or columns first) matters, and the
 // opposite of the default is faster.
-class MachineOfOrder : public FakeMachine {
+class MachineOfOrder : public FakeRunner {
  public:
-  MachineOfOrder() : FakeMachine({}) {}
+  MachineOfOrder() : FakeRunner({}) {}
   double factor(const Candidate& candidate) const override {
     const std::string& before = opened().workloads[static_cast<size_t>(candidate.workload)].policy;
     const auto has = [](const std::string& policy, const char* order) {
@@ -25,8 +25,8 @@ class MachineOfOrder : public FakeMachine {
 };
 
 TEST(Job, FindsTheDecisionThatMatters) {
-  MachineOfOrder machine;
-  const JobResult result = tuned_operators(machine, {});
+  MachineOfOrder runner;
+  const JobResult result = tuned_operators(runner, {});
   ASSERT_EQ(result.accepted.size(), 1u);
   ASSERT_TRUE(result.accepted[0].why);
   const Explanation& why = *result.accepted[0].why;
@@ -42,13 +42,13 @@ TEST(Job, FindsTheDecisionThatMatters) {
 }
 
 // A machine whose time budget for proofs ends with the last block that a clear gain needs.
-class LateMachine : public FakeMachine {
+class LateMachine : public FakeRunner {
  public:
-  LateMachine() : FakeMachine({}) {
+  LateMachine() : FakeRunner({}) {
     while (required_agreeing_blocks(blocks_left_) > blocks_left_) ++blocks_left_;
   }
   Answer ask(const Request& request) override {
-    Answer done = FakeMachine::ask(request);
+    Answer done = FakeRunner::ask(request);
     EXPECT_TRUE(blocks_left_ > 0 || request.measure.fresh) << "explained though time is out";
     if (request.measure.fresh && blocks_left_ > 0) --blocks_left_;
     done.elapsed_s = blocks_left_ > 0 ? 10 : 85;
@@ -60,8 +60,8 @@ class LateMachine : public FakeMachine {
 };
 
 TEST(Job, ExplainsNothingWhenTimeIsOut) {
-  LateMachine machine;
-  const JobResult result = tuned_operators(machine, {.budget_s = 100});
+  LateMachine runner;
+  const JobResult result = tuned_operators(runner, {.budget_s = 100});
   ASSERT_EQ(result.accepted.size(), 2u);
   for (const Accepted& one : result.accepted) {
     ASSERT_TRUE(one.why);

@@ -3,19 +3,19 @@
 #include <map>
 #include <set>
 
-#include "tests/cpp/fake_machine.h"
+#include "tests/cpp/fake_runner.h"
 
 namespace aoe {
 namespace {
 
 // A machine on which the time of a candidate depends on its workload and on how many candidates of
 // that workload were compiled before it, by functions that a test gives.
-class OrderedMachine : public FakeMachine {
+class OrderedMachine : public FakeRunner {
  public:
   using Factor = std::function<double(int workload, size_t before)>;
 
   explicit OrderedMachine(const Factor& truth, const Factor& first_sight = nullptr)
-      : FakeMachine({}), truth_(truth), first_sight_(first_sight ? first_sight : truth) {}
+      : FakeRunner({}), truth_(truth), first_sight_(first_sight ? first_sight : truth) {}
 
   double factor(const Candidate& candidate) const override { return by(truth_, candidate); }
   double factor_at_first_sight(const Candidate& candidate) const override {
@@ -32,7 +32,7 @@ class OrderedMachine : public FakeMachine {
     if (request.measure.fresh) {
       confirmed_.insert(request.measure.candidates.begin(), request.measure.candidates.end());
     }
-    return FakeMachine::ask(request);
+    return FakeRunner::ask(request);
   }
 
   size_t compiled(int workload) const { return compiled_.at(workload); }
@@ -66,17 +66,17 @@ struct Course {
   std::vector<Told> told;
 };
 
-Course course_of(OrderedMachine& machine, const JobOptions& options) {
+Course course_of(OrderedMachine& runner, const JobOptions& options) {
   Course course;
   JobCalls calls;
-  calls.proven = [&](const Accepted& one) { course.told.push_back({machine.elapsed_s(), one}); };
+  calls.proven = [&](const Accepted& one) { course.told.push_back({runner.elapsed_s(), one}); };
   double share = 0;
   calls.display = [&](const JobProgress& progress) {
     EXPECT_GE(progress.share, share);
     EXPECT_LE(progress.share, 1);
     share = progress.share;
   };
-  course.result = tuned_operators(machine, options, calls);
+  course.result = tuned_operators(runner, options, calls);
   return course;
 }
 
@@ -87,26 +87,26 @@ OrderedMachine::Factor always(double factor) {
 
 TEST(JobRounds, AFirstGainIsProvenLongBeforeTheSearchEnds) {
   for (const double budget : {100.0, std::numeric_limits<double>::infinity()}) {
-    OrderedMachine machine(always(0.8));
-    const Course course = course_of(machine, {.samples = 160, .least_gain = 0, .budget_s = budget});
+    OrderedMachine runner(always(0.8));
+    const Course course = course_of(runner, {.samples = 160, .least_gain = 0, .budget_s = budget});
     ASSERT_EQ(course.told.size(), 2u);
     EXPECT_LE(course.told[0].elapsed_s, 18);
-    EXPECT_GT(machine.last_sampled_s(), course.told[1].elapsed_s + 10);
+    EXPECT_GT(runner.last_sampled_s(), course.told[1].elapsed_s + 10);
     EXPECT_EQ(course.result.accepted.size(), 2u);
   }
 }
 
 TEST(JobRounds, ALaterPolicyThatIsBetterTakesTheProvenOnesPlace) {
-  OrderedMachine machine([](int workload, size_t before) {
+  OrderedMachine runner([](int workload, size_t before) {
     if (before == 0) return 1.0;
     return workload == 1 && before > 100 ? 0.7 : 0.85;
   });
-  const Course course = course_of(machine, {.least_gain = 0, .budget_s = 80});
+  const Course course = course_of(runner, {.least_gain = 0, .budget_s = 80});
   ASSERT_EQ(course.told.size(), 3u);
   EXPECT_EQ(course.told[2].accepted.candidate.workload, 1);
   ASSERT_EQ(course.result.accepted.size(), 2u);
   for (const Accepted& one : course.result.accepted) {
-    EXPECT_EQ(machine.factor(one.candidate), one.candidate.workload == 1 ? 0.7 : 0.85);
+    EXPECT_EQ(runner.factor(one.candidate), one.candidate.workload == 1 ? 0.7 : 0.85);
     // Gains are relative to the baseline.
     EXPECT_NEAR(one.gain.after_ns / one.gain.before_ns, one.candidate.workload == 1 ? 0.7 : 0.85,
                 0.02);
@@ -119,13 +119,13 @@ TEST(JobRounds, ALaterPolicyThatIsWorseDoesNot) {
   const auto first_sight = [](int, size_t before) {
     return before == 0 ? 1 : before > 100 ? 0.6 : 0.8;
   };
-  OrderedMachine machine(truth, first_sight);
-  const Course course = course_of(machine, {.least_gain = 0, .budget_s = 80});
+  OrderedMachine runner(truth, first_sight);
+  const Course course = course_of(runner, {.least_gain = 0, .budget_s = 80});
   EXPECT_EQ(course.told.size(), 2u);
   ASSERT_EQ(course.result.accepted.size(), 2u);
   for (const Accepted& one : course.result.accepted) {
-    EXPECT_EQ(machine.factor(one.candidate), 0.8);
-    EXPECT_EQ(machine.confirmed(one.candidate.workload), 1u);
+    EXPECT_EQ(runner.factor(one.candidate), 0.8);
+    EXPECT_EQ(runner.confirmed(one.candidate.workload), 1u);
   }
 }
 
@@ -147,12 +147,12 @@ TEST(JobRounds, WhatWasRejectedIsNotConfirmedAgain) {
    private:
     bool fresh_ = false;
   };
-  NoisyMachine machine;
-  const Course course = course_of(machine, {.least_gain = 0, .budget_s = 80});
+  NoisyMachine runner;
+  const Course course = course_of(runner, {.least_gain = 0, .budget_s = 80});
   EXPECT_TRUE(course.told.empty());
   EXPECT_TRUE(course.result.accepted.empty());
   size_t most = 0;
-  for (const auto& [policy, blocks] : machine.blocks) {
+  for (const auto& [policy, blocks] : runner.blocks) {
     EXPECT_LE(blocks, 24u) << policy;
     most = std::max(most, blocks);
   }
@@ -160,17 +160,17 @@ TEST(JobRounds, WhatWasRejectedIsNotConfirmedAgain) {
 }
 
 TEST(JobRounds, SamplesGoWhereMoreIsToBeGained) {
-  OrderedMachine machine([](int workload, size_t before) {
+  OrderedMachine runner([](int workload, size_t before) {
     return workload == 0 ? 1 + 0.001 * static_cast<double>(before)
                          : 0.4 + 0.6 / (1 + 0.02 * static_cast<double>(before));
   });
-  course_of(machine, {.least_gain = 0, .budget_s = 100});
-  EXPECT_GT(machine.compiled(1), 2 * machine.compiled(0));
+  course_of(runner, {.least_gain = 0, .budget_s = 100});
+  EXPECT_GT(runner.compiled(1), 2 * runner.compiled(0));
 }
 
 TEST(JobRounds, AJobEndsWhenNoMoreIsToBeHad) {
-  OrderedMachine machine(always(1.2));
-  const Course course = course_of(machine, {.budget_s = 100000});
+  OrderedMachine runner(always(1.2));
+  const Course course = course_of(runner, {.budget_s = 100000});
   EXPECT_LT(course.result.elapsed_s, 200);
   EXPECT_LT(course.result.expected_gain, 0.002);
   EXPECT_TRUE(course.result.accepted.empty());
@@ -195,18 +195,18 @@ TEST(JobRounds, ProofsThatTakeLongWaitForTheLastRound) {
     }
     std::vector<double> fresh_s;  // start time of each block
   };
-  SlowMachine machine;
-  const Course course = course_of(machine, {.least_gain = 0, .budget_s = 160});
+  SlowMachine runner;
+  const Course course = course_of(runner, {.least_gain = 0, .budget_s = 160});
   EXPECT_EQ(course.result.accepted.size(), 2u);
   EXPECT_LE(course.result.elapsed_s, 165);
   // One block, to see how long it takes.
-  ASSERT_GE(machine.fresh_s.size(), 10u);
-  EXPECT_LE(machine.fresh_s[0], 20);
-  EXPECT_GT(machine.fresh_s[1], machine.last_sampled_s());
-  EXPECT_GT(machine.last_sampled_s(), 50);
+  ASSERT_GE(runner.fresh_s.size(), 10u);
+  EXPECT_LE(runner.fresh_s[0], 20);
+  EXPECT_GT(runner.fresh_s[1], runner.last_sampled_s());
+  EXPECT_GT(runner.last_sampled_s(), 50);
 }
 
-TEST(JobRounds, AProofThatIsNotClearIsGoneOnWithInTheNextRound) {
+TEST(JobRounds, UndecidedProofContinuesInTheNextRound) {
   // One block in five disagrees: the proof then takes 24 blocks, more than a first round has.
   class DividedMachine : public OrderedMachine {
    public:
@@ -224,16 +224,16 @@ TEST(JobRounds, AProofThatIsNotClearIsGoneOnWithInTheNextRound) {
    private:
     bool speaks_against_ = false;
   };
-  DividedMachine machine;
+  DividedMachine runner;
   JobCalls calls;
   std::vector<int> told_after;
-  calls.proven = [&](const Accepted&) { told_after.push_back(machine.blocks); };
+  calls.proven = [&](const Accepted&) { told_after.push_back(runner.blocks); };
   std::vector<JobProgress::Phase> phases;
   calls.display = [&](const JobProgress& now) {
-    if (machine.blocks >= 24) return;
+    if (runner.blocks >= 24) return;
     if (phases.empty() || phases.back() != now.phase) phases.push_back(now.phase);
   };
-  tuned_operators(machine, {.least_gain = 0, .budget_s = 80}, calls);
+  tuned_operators(runner, {.least_gain = 0, .budget_s = 80}, calls);
   EXPECT_EQ(told_after, (std::vector<int>{24, 24}));
   using enum JobProgress::Phase;
   phases.resize(4);

@@ -8,20 +8,20 @@
 #include <sstream>
 #include <utility>
 
-#include "tests/cpp/fake_machine.h"
+#include "tests/cpp/fake_runner.h"
 #include "tests/cpp/temporary_folder.h"
 #include "tune/job/claims.h"
-#include "tune/machine/journaled_machine.h"
+#include "tune/runner/journaled_runner.h"
 
 namespace aoe {
 namespace {
 
 TEST(Job, FindsAndProvesWhatIsFaster) {
-  FakeMachine machine({});
-  const JobResult result = tuned_operators(machine, {});
+  FakeRunner runner({});
+  const JobResult result = tuned_operators(runner, {});
   ASSERT_EQ(result.accepted.size(), 2u);
   for (const Accepted& one : result.accepted) {
-    const double truth = 1 / machine.factor(one.candidate);
+    const double truth = 1 / runner.factor(one.candidate);
     EXPECT_GT(truth, 1.2);
     EXPECT_LE(one.gain.speedup_low, truth);
     EXPECT_GE(one.gain.speedup_high, truth);
@@ -36,19 +36,19 @@ TEST(Job, FindsAndProvesWhatIsFaster) {
 
 TEST(Job, AcceptsNothingWhereNothingIsFaster) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    FakeMachine machine({.no_better = true}, seed);
-    const JobResult result = tuned_operators(machine, {.seed = seed, .samples = 8});
+    FakeRunner runner({.no_better = true}, seed);
+    const JobResult result = tuned_operators(runner, {.seed = seed, .samples = 8});
     EXPECT_TRUE(result.accepted.empty());
     EXPECT_FALSE(result.gain);
   }
 }
 
 // Records which candidates were compiled without failure, and which were timed.
-class RecordingMachine : public FakeMachine {
+class RecordingRunner : public FakeRunner {
  public:
-  using FakeMachine::FakeMachine;
+  using FakeRunner::FakeRunner;
   Answer ask(const Request& request) override {
-    Answer done = FakeMachine::ask(request);
+    Answer done = FakeRunner::ask(request);
     for (size_t i = 0; i < request.compile.size(); ++i) {
       if (!done.compiled[i]) compiled.insert(request.compile[i]);
     }
@@ -63,21 +63,21 @@ class RecordingMachine : public FakeMachine {
 };
 
 TEST(Job, LosesNothingButTheCandidatesThatFail) {
-  RecordingMachine machine({.some_crash = true, .some_are_wrong = true});
-  const JobResult result = tuned_operators(machine, {});
+  RecordingRunner runner({.some_crash = true, .some_are_wrong = true});
+  const JobResult result = tuned_operators(runner, {});
   EXPECT_EQ(result.accepted.size(), 2u);
   for (const Accepted& one : result.accepted) {
-    EXPECT_FALSE(machine.is_wrong(one.candidate));
-    EXPECT_FALSE(machine.crashes(one.candidate));
+    EXPECT_FALSE(runner.is_wrong(one.candidate));
+    EXPECT_FALSE(runner.crashes(one.candidate));
   }
   // A crash ends a batch of up to sixteen candidates: the others are timed without the culprit.
   size_t crashed = 0;
-  for (const Candidate& one : machine.compiled) {
+  for (const Candidate& one : runner.compiled) {
     const bool is_baseline =
-        one.choice == machine.opened().workloads[static_cast<size_t>(one.workload)].policy;
+        one.choice == runner.opened().workloads[static_cast<size_t>(one.workload)].policy;
     if (is_baseline) continue;
-    EXPECT_EQ(machine.timed.contains(one), !machine.crashes(one)) << one.choice;
-    if (machine.crashes(one)) ++crashed;
+    EXPECT_EQ(runner.timed.contains(one), !runner.crashes(one)) << one.choice;
+    if (runner.crashes(one)) ++crashed;
   }
   EXPECT_GT(crashed, 0u);
 }
@@ -85,9 +85,9 @@ TEST(Job, LosesNothingButTheCandidatesThatFail) {
 // Candidates of workload 0 pass their screening and crash later.
 TEST(Job, ACrashInARaceOrConfirmationCostsThatCandidateOnly) {
   enum class When : uint8_t { race, confirmation };
-  class LateCrashes : public FakeMachine {
+  class LateCrashes : public FakeRunner {
    public:
-    explicit LateCrashes(When when) : FakeMachine({}), when_(when) {}
+    explicit LateCrashes(When when) : FakeRunner({}), when_(when) {}
     bool crashes_in(const Candidate& candidate, const PassesRequest& request) const override {
       const bool screening = !request.limits_ns.empty();
       return candidate.workload == 0 && !screening &&
@@ -98,8 +98,8 @@ TEST(Job, ACrashInARaceOrConfirmationCostsThatCandidateOnly) {
     When when_;
   };
   for (const When when : {When::race, When::confirmation}) {
-    LateCrashes machine(when);
-    const JobResult result = tuned_operators(machine, {});
+    LateCrashes runner(when);
+    const JobResult result = tuned_operators(runner, {});
     ASSERT_EQ(result.accepted.size(), 1u);
     EXPECT_EQ(result.accepted[0].candidate.workload, 1);
   }
@@ -107,27 +107,27 @@ TEST(Job, ACrashInARaceOrConfirmationCostsThatCandidateOnly) {
 
 // A worker that dies again and again without a candidate to blame ends the job, not hangs it.
 TEST(Job, EndsIfEveryWorkerIsLost) {
-  class NoWorkers : public FakeMachine {
+  class NoWorkers : public FakeRunner {
    public:
-    NoWorkers() : FakeMachine({}) {}
+    NoWorkers() : FakeRunner({}) {}
     Answer ask(const Request& request) override {
-      Answer done = FakeMachine::ask(request);
+      Answer done = FakeRunner::ask(request);
       if (!request.measure.passes.empty()) {
         done.measured = {{}, {{CandidateId::baseline, {Cause::killed, "killed"}}}};
       }
       return done;
     }
   };
-  NoWorkers machine;
-  EXPECT_TRUE(tuned_operators(machine, {}).accepted.empty());
+  NoWorkers runner;
+  EXPECT_TRUE(tuned_operators(runner, {}).accepted.empty());
 }
 
 // The second pass of a pair is faster, and the first passes of a process are slow: neither may
 // favour one side.
 TEST(Job, IsNotDeceivedByTheOrderOfPasses) {
-  class Ordered : public FakeMachine {
+  class Ordered : public FakeRunner {
    public:
-    explicit Ordered(uint64_t seed) : FakeMachine({.no_better = true}, seed) {}
+    explicit Ordered(uint64_t seed) : FakeRunner({.no_better = true}, seed) {}
     double pass_factor(const PassesRequest& request, size_t pass) const override {
       if (!request.fresh) return 1;
       if (pass < 2) return pass == 0 ? 3 : 2;
@@ -135,43 +135,43 @@ TEST(Job, IsNotDeceivedByTheOrderOfPasses) {
     }
   };
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Ordered machine(seed);
-    const JobResult result = tuned_operators(machine, {.seed = seed, .samples = 8});
+    Ordered runner(seed);
+    const JobResult result = tuned_operators(runner, {.seed = seed, .samples = 8});
     EXPECT_TRUE(result.accepted.empty());
   }
 }
 
 TEST(Job, EndsInTime) {
-  FakeMachine machine({});
-  const JobResult result = tuned_operators(machine, {.samples = 1000, .budget_s = 60});
+  FakeRunner runner({});
+  const JobResult result = tuned_operators(runner, {.samples = 1000, .budget_s = 60});
   EXPECT_LE(result.elapsed_s, 60.5);
   EXPECT_FALSE(result.accepted.empty());
 }
 
 TEST(Job, TunesWhatIsChosenOnly) {
-  FakeMachine machine({});
-  const JobResult result = tuned_operators(machine, {}, {.chosen = {false, true}});
+  FakeRunner runner({});
+  const JobResult result = tuned_operators(runner, {}, {.chosen = {false, true}});
   ASSERT_EQ(result.accepted.size(), 1u);
   EXPECT_EQ(result.accepted[0].candidate.workload, 1);
 }
 
 TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
-  FakeMachine machine({});
-  const Opened opened = machine.open();
+  FakeRunner runner({});
+  const OpenedModel opened = runner.open();
   // Time of the defaults now, relative to that of the bank's policies.
   std::vector<double> truths;
   for (size_t i = 0; i < opened.workloads.size(); ++i) {
-    truths.push_back(machine.factor({static_cast<int>(i), opened.workloads[i].policy}));
+    truths.push_back(runner.factor({static_cast<int>(i), opened.workloads[i].policy}));
   }
   ASSERT_NE(truths[0], truths[1]);
   const auto claims_of = [&](double low, double high) {
-    std::vector<Found> entries(2);
+    std::vector<LookupResult> entries(2);
     for (size_t i = 0; i < 2; ++i) {
       entries[i].entry.emplace();
       entries[i].entry->gain.speedup_low = low * truths[i];
       entries[i].entry->gain.speedup_high = high * truths[i];
     }
-    return measured_claims(machine, opened, entries, host_device(), [](double) {});
+    return measured_claims(runner, opened, entries, host_device(), [](double) {});
   };
   for (const Claim& claim : claims_of(0.95, 1.05)) {
     const double truth = truths[static_cast<size_t>(claim.workload)];
@@ -182,8 +182,9 @@ TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
     EXPECT_EQ(claim.is_slower(), truth < 0.99);
   }
   for (const Claim& claim : claims_of(1.05, 1.2)) EXPECT_FALSE(claim.is_covered());
-  EXPECT_TRUE(measured_claims(machine, opened, std::vector<Found>(2), host_device(), [](double) {
-              }).empty());
+  EXPECT_TRUE(
+      measured_claims(runner, opened, std::vector<LookupResult>(2), host_device(), [](double) {
+      }).empty());
 }
 
 TEST(Claims, AreSlowerOnlyBeyondTheMargin) {
@@ -195,41 +196,41 @@ TEST(Claims, AreSlowerOnlyBeyondTheMargin) {
 
 TEST(Job, TunesTheKindsOfOperatorsThatAreAskedFor) {
   for (const bool cube : {true, false}) {
-    FakeMachine machine({});
-    const JobResult result = tuned_operators(machine, {.kinds = {.cube = cube, .vector = !cube}});
+    FakeRunner runner({});
+    const JobResult result = tuned_operators(runner, {.kinds = {.cube = cube, .vector = !cube}});
     ASSERT_EQ(result.accepted.size(), 1u);
     EXPECT_EQ(result.accepted[0].candidate.workload, cube ? 1 : 0);  // a product, and a sum
   }
-  FakeMachine machine({});
-  const JobResult none = tuned_operators(machine, {.kinds = {.cube = false, .vector = false}});
+  FakeRunner runner({});
+  const JobResult none = tuned_operators(runner, {.kinds = {.cube = false, .vector = false}});
   EXPECT_TRUE(none.accepted.empty());
 }
 
 // Records what is compiled, in order.
-class NotingMachine : public FakeMachine {
+class NotingRunner : public FakeRunner {
  public:
-  NotingMachine() : FakeMachine({}) {}
+  NotingRunner() : FakeRunner({}) {}
   Answer ask(const Request& request) override {
     for (const Candidate& one : request.compile) compiled.push_back(one);
-    return FakeMachine::ask(request);
+    return FakeRunner::ask(request);
   }
   std::vector<Candidate> compiled;
 };
 
-TEST(Job, BeginsWithWhatIsKnownOfOtherShapes) {
+TEST(Job, TriesTransferSeedsFirst) {
   const char* const other =
       "in %0 f32[32,128]\nweight %1 f32[128,64]\n%2 f32[32,64] = sum(r:128) %0[a, r] * %1[r, b]\n"
       "out %2\n";
-  NotingMachine machine;
+  NotingRunner runner;
   const std::vector<TransferSeed> seeds{
       {other, "stage 0 loops\nloops outer=0 [b:4x2 a/3]\n"},
       {other, "not a policy"},
       {"in %0 f32[8]\n%1 f32[8] = exp(%0[a])\nout %1\n", "loops outer=0 [a:4]\n"}};
-  tuned_operators(machine, {.samples = 4, .kinds = {.vector = false}}, {.seeds = seeds});
-  ASSERT_GE(machine.compiled.size(), 2u);  // the first is the default
+  tuned_operators(runner, {.samples = 4, .kinds = {.vector = false}}, {.seeds = seeds});
+  ASSERT_GE(runner.compiled.size(), 2u);  // the first is the default
   // Unchanged, except for vectors as wide as this machine's.
-  EXPECT_TRUE(machine.compiled[1].choice.starts_with("stage 0 loops\nloops outer=0 [b:"));
-  EXPECT_TRUE(machine.compiled[1].choice.ends_with("x2 a/3]\n"));
+  EXPECT_TRUE(runner.compiled[1].choice.starts_with("stage 0 loops\nloops outer=0 [b:"));
+  EXPECT_TRUE(runner.compiled[1].choice.ends_with("x2 a/3]\n"));
 }
 
 TEST(TransferSeeds, AreOfTheSameOperatorAndTheNearestFirst) {
@@ -254,12 +255,12 @@ TEST(TransferSeeds, AreOfTheSameOperatorAndTheNearestFirst) {
 }
 
 // A machine that stops after some requests; the job is then resumed from its journal.
-class StoppingMachine : public FakeMachine {
+class StoppingRunner : public FakeRunner {
  public:
-  explicit StoppingMachine(int works) : FakeMachine({}), left_(works) {}
+  explicit StoppingRunner(int works) : FakeRunner({}), left_(works) {}
   Answer ask(const Request& request) override {
     if (left_-- == 0) throw std::runtime_error("killed");
-    return FakeMachine::ask(request);
+    return FakeRunner::ask(request);
   }
 
  private:
@@ -277,13 +278,13 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
   for (int kill = 0;; ++kill) {
     Journal journal(file, kill == 0 ? Journal::Start::fresh : Journal::Start::reload);
     int made = 0;
-    JournaledMachine machine(journal, [&]() -> std::unique_ptr<Machine> {
+    JournaledRunner runner(journal, [&]() -> std::unique_ptr<Runner> {
       ++made;
-      return std::make_unique<StoppingMachine>(kill < 12 ? 5 : 1000);
+      return std::make_unique<StoppingRunner>(kill < 12 ? 5 : 1000);
     });
     try {
       proven.clear();
-      whole = tuned_operators(machine, options, calls);
+      whole = tuned_operators(runner, options, calls);
       EXPECT_EQ(made, 1);
       break;
     } catch (const std::runtime_error& error) {
@@ -298,7 +299,7 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
   EXPECT_GE(rounds, 2);
   // Once more, without any machine.
   Journal journal(file, Journal::Start::reload);
-  JournaledMachine replayed(journal, []() -> std::unique_ptr<Machine> {
+  JournaledRunner replayed(journal, []() -> std::unique_ptr<Runner> {
     ADD_FAILURE() << "something was measured";
     return nullptr;
   });
@@ -318,9 +319,9 @@ TEST(Job, ComesToTheSameEndFromItsJournal) {
 
 // RUN_LOOP of aoe.ini: number of runs of a screening, half of them by the candidate.
 TEST(Job, LooksAtCandidatesAsOftenAsItIsTold) {
-  class CountingMachine : public FakeMachine {
+  class CountingRunner : public FakeRunner {
    public:
-    CountingMachine() : FakeMachine({}) {}
+    CountingRunner() : FakeRunner({}) {}
     Answer ask(const Request& request) override {
       const bool first_look = !request.compile.empty() && !request.measure.passes.empty();
       std::map<CandidateId, size_t> runs;
@@ -330,27 +331,27 @@ TEST(Job, LooksAtCandidatesAsOftenAsItIsTold) {
       for (const auto& [id, count] : runs) {
         if (first_look && id != CandidateId::baseline) counts.insert(count);
       }
-      return FakeMachine::ask(request);
+      return FakeRunner::ask(request);
     }
     std::set<size_t> counts;  // runs per candidate
   };
   for (const auto& [runs, of_candidate] :
        std::map<size_t, size_t>{{1, 1}, {2, 1}, {7, 4}, {10, 5}, {100, 50}}) {
-    CountingMachine machine;
-    tuned_operators(machine, {.samples = 16, .runs = runs});
-    EXPECT_EQ(machine.counts, std::set<size_t>{of_candidate}) << runs;
+    CountingRunner runner;
+    tuned_operators(runner, {.samples = 16, .runs = runs});
+    EXPECT_EQ(runner.counts, std::set<size_t>{of_candidate}) << runs;
   }
-  CountingMachine machine;
-  tuned_operators(machine, {.samples = 16});
-  EXPECT_EQ(machine.counts, std::set<size_t>{5});
+  CountingRunner runner;
+  tuned_operators(runner, {.samples = 16});
+  EXPECT_EQ(runner.counts, std::set<size_t>{5});
 }
 
 // Returns what a job logs to standard error at a level.
 std::vector<std::string> logged(LogLevel level) {
-  FakeMachine machine({.some_are_wrong = true});
+  FakeRunner runner({.some_are_wrong = true});
   set_log_level(level);
   testing::internal::CaptureStderr();
-  tuned_operators(machine, {});
+  tuned_operators(runner, {});
   set_log_level(LogLevel::warning);
   std::vector<std::string> lines;
   std::istringstream stream(testing::internal::GetCapturedStderr());
@@ -373,8 +374,8 @@ TEST(Job, LogsItsDecisionsAndItsCandidates) {
   EXPECT_GE(count(info, "aoe: whole model: "), 1);
   EXPECT_EQ(count(info, "candidate for workload"), 0);
   const std::vector<std::string> debug = logged(LogLevel::debug);
-  FakeMachine machine({.some_are_wrong = true});
-  const size_t tried = tuned_operators(machine, {}).tried;
+  FakeRunner runner({.some_are_wrong = true});
+  const size_t tried = tuned_operators(runner, {}).tried;
   EXPECT_EQ(static_cast<size_t>(count(debug, ": compiled, ")), tried);
   EXPECT_GE(count(debug, " of the baseline's time; "), 1);
   EXPECT_GE(count(debug, ": not compiled: wrong_result, wrong; "), 1);

@@ -8,8 +8,8 @@
 #include "plan/task_times.h"
 #include "tests/cpp/small_networks.h"
 #include "tests/cpp/temporary_folder.h"
-#include "tune/machine/journaled_machine.h"
 #include "tune/model_layouts.h"
+#include "tune/runner/journaled_runner.h"
 
 namespace aoe {
 namespace {
@@ -21,7 +21,7 @@ bool is_blocked(const std::string& text) { return text.find(",6,6,16]") != text.
 
 // A simulated machine: a copy takes 100 ns, a convolution 1 us, or `blocked_ns` in a blocked
 // layout. A whole pass takes the sum of its tasks, times `blocked_model` if any of them is blocked.
-class FakeLayouts : public Machine {
+class FakeLayouts : public Runner {
  public:
   struct Truth {
     double blocked_ns = 1000;
@@ -33,9 +33,9 @@ class FakeLayouts : public Machine {
 
   explicit FakeLayouts(Truth truth) : truth_(truth) {}
 
-  Opened open() override {
+  OpenedModel open() override {
     elapsed_s_ += truth_.seconds;
-    Opened opened;
+    OpenedModel opened;
     opened.workloads.push_back({.text = "one", .policy = "", .uses = 1, .baseline_ns = 1e5});
     opened.margin = 0.01;
     opened.noise_floor = 1.004;
@@ -97,8 +97,8 @@ class FakeLayouts : public Machine {
   double elapsed_s_ = 0;
 };
 
-LayoutResult tuned(Machine& machine, const LayoutOptions& options = {}) {
-  return tune_layouts(machine, two_convolutions(), host_device(), options);
+LayoutResult tuned(Runner& runner, const LayoutOptions& options = {}) {
+  return tune_layouts(runner, two_convolutions(), host_device(), options);
 }
 
 std::string times_of(const LayoutResult& result) {
@@ -110,8 +110,8 @@ bool any_is_blocked(const std::set<std::string>& texts) {
 }
 
 TEST(Layouts, EndWithTheLayoutThatIsFaster) {
-  FakeLayouts machine({.blocked_ns = 200});
-  const LayoutResult result = tuned(machine);
+  FakeLayouts runner({.blocked_ns = 200});
+  const LayoutResult result = tuned(runner);
   ASSERT_EQ(result.end, End::accepted);
   EXPECT_TRUE(any_is_blocked(result.changed));
   EXPECT_GT(result.rival->gain.speedup_low, 1.01);
@@ -127,31 +127,31 @@ TEST(Layouts, EndWithTheLayoutThatIsFaster) {
 }
 
 TEST(Layouts, AreNotKeptWhereTheWholeModelIsNotFaster) {
-  FakeLayouts machine({.blocked_ns = 200, .blocked_model = 10});
-  const LayoutResult result = tuned(machine);
+  FakeLayouts runner({.blocked_ns = 200, .blocked_model = 10});
+  const LayoutResult result = tuned(runner);
   EXPECT_EQ(result.end, End::rejected);
   EXPECT_TRUE(result.changed.empty());
   EXPECT_GT(result.rival->gain.after_ns, result.rival->gain.before_ns);
 }
 
 TEST(Layouts, AreNotThoseThatAreSlower) {
-  FakeLayouts machine({.blocked_ns = 5000});
-  const LayoutResult result = tuned(machine);
+  FakeLayouts runner({.blocked_ns = 5000});
+  const LayoutResult result = tuned(runner);
   EXPECT_GT(result.measured, 10u);
   EXPECT_FALSE(any_is_blocked(result.changed));
 }
 
 TEST(Layouts, AreNotSolvedFromHalfATask) {
   // Tasks are timed in one layout only: measured times are not mixed with estimates.
-  FakeLayouts machine({.blocked_ns = 200, .times_blocked = false});
-  const LayoutResult result = tuned(machine);
+  FakeLayouts runner({.blocked_ns = 200, .times_blocked = false});
+  const LayoutResult result = tuned(runner);
   EXPECT_FALSE(any_is_blocked(result.changed));
   EXPECT_NE(result.end, End::accepted);
 }
 
 TEST(Layouts, TakeTheirShareOfTheBudget) {
-  FakeLayouts machine({.blocked_ns = 200, .seconds = 2});
-  const LayoutResult result = tuned(machine, {.budget_s = 20});
+  FakeLayouts runner({.blocked_ns = 200, .seconds = 2});
+  const LayoutResult result = tuned(runner, {.budget_s = 20});
   EXPECT_LE(result.elapsed_s, 0.3 * 20 + 2);
   EXPECT_NE(result.end, End::accepted);
   FakeLayouts slow({.blocked_ns = 200, .seconds = 100});
@@ -161,7 +161,7 @@ TEST(Layouts, TakeTheirShareOfTheBudget) {
 TEST(Layouts, AndOperatorsGainOneAfterTheOther) {
   const Gain first{300, 200, 1.4, 1.6, 1.01, 10};
   const Gain second{210, 105, 1.9, 2.1, 1.02, 20};
-  const Gain both = in_a_row(first, second);
+  const Gain both = combined_gain(first, second);
   EXPECT_DOUBLE_EQ(both.before_ns / both.after_ns, 3);
   EXPECT_EQ(both.before_ns, 300);
   EXPECT_DOUBLE_EQ(both.speedup_low, 1.4 * 1.9);
@@ -176,12 +176,12 @@ TEST(Layouts, ComeToTheSameEndFromTheirJournal) {
   LayoutResult whole;
   for (int kill = 0;; ++kill) {
     Journal journal(file, kill == 0 ? Journal::Start::fresh : Journal::Start::reload);
-    JournaledMachine machine(journal, [&] {
+    JournaledRunner runner(journal, [&] {
       return std::make_unique<FakeLayouts>(
           FakeLayouts::Truth{.blocked_ns = 200, .lost_after = kill < 4 ? 7 : 1000});
     });
     try {
-      whole = tuned(machine);
+      whole = tuned(runner);
       break;
     } catch (const std::runtime_error& error) {
       ASSERT_STREQ(error.what(), "killed");
@@ -190,7 +190,7 @@ TEST(Layouts, ComeToTheSameEndFromTheirJournal) {
   EXPECT_EQ(whole.end, End::accepted);
   const std::vector<JournalEntry> entries = read_journal(file);
   Journal journal(file, Journal::Start::reload);
-  JournaledMachine replayed(journal, []() -> std::unique_ptr<Machine> {
+  JournaledRunner replayed(journal, []() -> std::unique_ptr<Runner> {
     ADD_FAILURE() << "something was measured";
     return nullptr;
   });

@@ -31,7 +31,7 @@ std::string read(const fs::path& file) {
 
 class Nests : public testing::TestWithParam<std::string> {};
 
-TEST_P(Nests, AreAsTheyWere) {
+TEST_P(Nests, MatchGoldenText) {
   const Device& host = host_device();
   if (!host.has(Feature::avx2)) GTEST_SKIP() << "needs AVX2";
   // Default policies depend on caches and micro-architecture: fix them.

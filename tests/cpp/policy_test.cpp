@@ -87,7 +87,7 @@ TEST(PolicyText, SaysWhatIsWrongAndWhere) {
            {kProduct, "stage 0 loops; loops outer=2 [b:4]", "2 outer axes; 0 to 1 are expected"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4x99]", "1 to 32 are expected"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4 a/17]", "blocks of 17"},
-           {kProduct, "stage 0 loops; loops outer=0 [b:4x16 a/16]", "too much code"},
+           {kProduct, "stage 0 loops; loops outer=0 [b:4x16 a/16]", "too large"},
            {kProduct, "stage 0 loops; loops outer=0 [r:4 stream]", "past the caches"},
            {kProduct, "stage 0 loops; loops outer=0 [b:4 b/2]", "b cannot be cut into blocks"},
            {kSoftmax, "stage 0 winograd4; loops outer=1 [r:4] [r:4] [b:4]",

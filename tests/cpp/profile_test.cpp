@@ -30,7 +30,9 @@ LoadedModel small_model(const std::string& kernels) {
 }
 
 WatchedRun runs_of(const LoadedModel& model) {
-  return [&model](Watch* watch) { model.run({{"x", Tensor::zeros({DType::f32, {4, 3}})}}, watch); };
+  return [&model](StepObserver* observer) {
+    model.run({{"x", Tensor::zeros({DType::f32, {4, 3}})}}, observer);
+  };
 }
 
 TEST(Profile, SaysWhatEachStepIs) {
@@ -57,13 +59,13 @@ TEST(Profile, TimesStepsAndWhatIsBetweenThem) {
   double now_ns = 0;
   int run = 0;
   const Workload nothing;
-  const auto pass = [&](Watch* watch) {
+  const auto pass = [&](StepObserver* observer) {
     ++run;
     now_ns += 5;  // before the first step
     for (size_t i = 0; i < 3; ++i) {
-      if (watch != nullptr) watch->step_begins();
+      if (observer != nullptr) observer->step_begins();
       now_ns += 100.0 * static_cast<double>(i + 1) + (run == 4 ? 1e6 : 0);  // once a hiccup
-      if (watch != nullptr) watch->step_ended({i, {}, &nothing, true});
+      if (observer != nullptr) observer->step_ended({i, {}, &nothing, true});
       now_ns += 10;
     }
   };

@@ -166,7 +166,7 @@ TEST(Strips, AreOnlyForStagesThatMeetStripByStrip) {
   EXPECT_FALSE(split_into_strips(turned, {0, 1, 0, 2}));
 }
 
-TEST(Strips, AreOnceAtMostForAStage) {
+TEST(Strips, StageIsInAtMostOneStrip) {
   const Workload workload = parse_workload(kInvertedResidual);
   const auto fault = [&](const std::string& policy) {
     return fault_of(parse_policy(policy, workload, host_device()).structure, workload).value_or("");
@@ -211,7 +211,7 @@ TEST(Strips, DoNotRunByWinograd) {
   expect_as_the_reference(problem, "stage 1 winograd2; strips 0-1 a/4");
 }
 
-TEST(Programs, TakePoliciesFromBeforeTheNewDecisions) {
+TEST(Programs, AcceptOlderPolicyTexts) {
   // Policies as stored in older banks and .om files.
   const Problem problem(
       "in %0 f32[2,8,18,18]\nweight %1 f32[16,8,3,3]\n%2 f32[2,16,16,16] = sum(r:8,s:3,t:3) %0[a, "

@@ -38,12 +38,12 @@ TEST(Proof, DecidesWhenItCan) {
     ProofDecision decision;
   };
   const Case cases[] = {
-      {0, 0, ProofDecision::go_on},     {9, 0, ProofDecision::go_on},
-      {10, 0, ProofDecision::accepted}, {11, 1, ProofDecision::go_on},
-      {12, 1, ProofDecision::accepted}, {0, 4, ProofDecision::go_on},
+      {0, 0, ProofDecision::undecided},  {9, 0, ProofDecision::undecided},
+      {10, 0, ProofDecision::accepted},  {11, 1, ProofDecision::undecided},
+      {12, 1, ProofDecision::accepted},  {0, 4, ProofDecision::undecided},
       {0, 5, ProofDecision::rejected},  // of 24, 19 more would not do
-      {19, 4, ProofDecision::go_on},    {20, 4, ProofDecision::accepted},
-      {19, 5, ProofDecision::rejected}, {1, 23, ProofDecision::rejected},
+      {19, 4, ProofDecision::undecided}, {20, 4, ProofDecision::accepted},
+      {19, 5, ProofDecision::rejected},  {1, 23, ProofDecision::rejected},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(proof_of(blocks(c.above, c.below)).decision, c.decision) << c.above << " " << c.below;
@@ -88,7 +88,7 @@ Rates rates_of(const Noise& noise, double speed_up, int trials, const ProofOptio
     NoisyMachine machine(noise, static_cast<uint32_t>(trial));
     std::vector<double> speed_ups;
     Proof proof;
-    while (proof.decision == ProofDecision::go_on) {
+    while (proof.decision == ProofDecision::undecided) {
       const auto block = machine.block(25, speed_up);
       speed_ups.push_back(block_speed_up(block.baseline_ns, block.candidate_ns));
       proof = proof_of(speed_ups, options);

@@ -56,7 +56,7 @@ TEST(Race, KeepsTheBestAndDropsTheRest) {
   EXPECT_LT(turns / kTrials, 24 * ns.size() / 2);  // half of what all of them would take
 }
 
-TEST(Race, NeverDropsTheIncumbent) {
+TEST(Race, NeverDropsTheBaseline) {
   const Outcome outcome = raced({200, 100, 150}, {}, 3);
   EXPECT_EQ(outcome.remaining, (std::vector<size_t>{1, 0}));
   EXPECT_EQ(raced({100, 200, 150}, {}, 3).remaining, (std::vector<size_t>{0}));

@@ -157,7 +157,7 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
     kernel.run_on(pointers<const void*>(inputs), pointers<void*>(outputs), work.elements());
     if (const auto stray = work.stray_write()) return fmt::format("{}: {} written", by, *stray);
     if (kernel.fallbacks() != 0) {
-      return fmt::format("{}: an index that is in range was taken for one that is not", by);
+      return fmt::format("{}: a valid index was reported out of range", by);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (auto wrong = mismatch_of(outputs[i], expected[i], made.tolerances[i])) {

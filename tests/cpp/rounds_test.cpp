@@ -10,7 +10,7 @@ namespace aoe {
 namespace {
 
 // A fake clock that advances only in calls.
-struct FakeMachine {
+struct FakeRunner {
   double now_ns = 0;
   std::string log;
 
@@ -30,7 +30,7 @@ struct FakeMachine {
 };
 
 TEST(Rounds, EveryParticipantHasATurnInEachRound) {
-  FakeMachine machine;
+  FakeRunner machine;
   const auto turns = machine.measure(
       {machine.takes('a', [] { return 1e6; }), machine.takes('b', [] { return 3e6; })}, 1);
   ASSERT_EQ(turns.size(), 2u);
@@ -47,7 +47,7 @@ TEST(Rounds, EveryParticipantHasATurnInEachRound) {
 }
 
 TEST(Rounds, DriftCancelsInPairs) {
-  FakeMachine machine;
+  FakeRunner machine;
   const auto slower = [&](double ns) {
     return [&, ns] { return ns * (1 + machine.now_ns / 1e9); };
   };
@@ -59,7 +59,7 @@ TEST(Rounds, DriftCancelsInPairs) {
 }
 
 TEST(Rounds, ShortCallsAreTimedTogether) {
-  FakeMachine machine;
+  FakeRunner machine;
   int readings = 0;
   RoundsOptions options{.seconds = 0.1, .clock = [&] {
                           ++readings;
@@ -78,7 +78,7 @@ TEST(Rounds, ThereAreEnoughForAnIntervalHoweverLongTheyTake) {
     int64_t calls;
   };
   for (const Case& c : {Case{200e6, 12, 12}, {2e9, 12, 12}, {10e9, kFewestValues, 8}}) {
-    FakeMachine machine;
+    FakeRunner machine;
     std::vector<double> shares;
     const auto turns =
         machine.measure({machine.takes('a', [&] { return c.call_ns; })}, 0.5, &shares);

@@ -120,20 +120,20 @@ class Landscape {
   std::vector<Decision> best_;
 };
 
-struct Found {
+struct LookupResult {
   std::vector<std::string> proposed;
   double best = 1;
 };
 
-Found found_by(const Kind& kind, const char* text, uint64_t seed, size_t samples) {
+LookupResult found_by(const Kind& kind, const char* text, uint64_t seed, size_t samples) {
   const auto space = space_of(text);
   const Landscape landscape(*space);
   SearchPlan plan;
   plan.first = kind.make(seed);
-  const auto searcher = search(
+  const auto searcher = make_searcher(
       std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), space->default_policy()),
       std::move(plan));
-  Found found;
+  LookupResult found;
   while (found.proposed.size() < samples) {
     const std::vector<Policy> policies = searcher->propose(4);
     EXPECT_LE(policies.size(), 4u);
@@ -154,7 +154,7 @@ Found found_by(const Kind& kind, const char* text, uint64_t seed, size_t samples
 TEST(Searchers, ProposeValidPoliciesOnceAndTheSameForASeed) {
   for (const char* text : {kProduct, kSoftmax, kConvolution}) {
     for (const Kind& kind : kKinds) {
-      const Found found = found_by(kind, text, 3, 40);
+      const LookupResult found = found_by(kind, text, 3, 40);
       EXPECT_GE(found.proposed.size(), 40u) << kind.name;
       std::set<std::string> distinct(found.proposed.begin(), found.proposed.end());
       distinct.insert(to_string(space_of(text)->default_policy(), space_of(text)->workload()));
@@ -178,7 +178,7 @@ TEST(Searchers, FindMoreThanChanceDoes) {
 }
 
 // Shares are relative to the baseline, which may come from a bank instead of the default.
-TEST(Searchers, KnowThePolicyThatStandsAndTryTheDefault) {
+TEST(Searchers, StartFromTheBaselineAndTryTheDefault) {
   const auto space = space_of(kProduct);
   Random random(2);
   Policy baseline = space->default_policy();
@@ -196,7 +196,7 @@ TEST(Searchers, TrySeedsFirstAndDescendLast) {
   SearchPlan plan = plan_for(*space, 16, 1);
   plan.seeds = {space->sample(random), space->default_policy(), space->sample(random)};
   const std::vector<Policy> seeds = plan.seeds;
-  const auto searcher = search(
+  const auto searcher = make_searcher(
       std::make_shared<SearchMemory>(space, std::make_shared<Ranker>(), space->default_policy()),
       std::move(plan));
   const std::vector<Policy> first = searcher->propose(4);
@@ -216,7 +216,7 @@ TEST(Searchers, TrySeedsFirstAndDescendLast) {
 TEST(Searchers, EndWhereTheSpaceDoes) {
   const char* const text = "in %0 f32[3]\n%1 f32[3] = exp(%0[a])\nout %1\n";
   for (const Kind& kind : kKinds) {
-    const Found found = found_by(kind, text, 1, 1000);
+    const LookupResult found = found_by(kind, text, 1, 1000);
     EXPECT_LT(found.proposed.size(), 100u) << kind.name;
     EXPECT_GT(found.proposed.size(), 0u) << kind.name;
   }

@@ -29,8 +29,8 @@ bool has_shape(const Workload& workload, const Shape& shape) {
 // Times: 1 us per convolution, `otherwise` ns if it has a value of this shape, 100 ns per copy.
 TaskTimes times_unless(const Shape& shape, double otherwise) {
   std::vector<std::pair<Workload, double>> measured;
-  for (const AskedTask& task : asked_tasks(two_convolutions(), some_device())) {
-    for (const Workload& way : task.ways) {
+  for (const LayoutTask& task : layout_tasks(two_convolutions(), some_device())) {
+    for (const Workload& way : task.variants) {
       const bool copies = !way.stages[0].reducer.has_value();
       measured.emplace_back(way, copies ? 100 : has_shape(way, shape) ? otherwise : 1000);
     }
@@ -50,26 +50,26 @@ Names layouts_by(const TaskTimes& times) {
 }
 
 TEST(AskedTasks, HaveEveryWayOnceAndTheMostExpensiveFirst) {
-  const std::vector<AskedTask> asked = asked_tasks(two_convolutions(), some_device());
+  const std::vector<LayoutTask> asked = layout_tasks(two_convolutions(), some_device());
   std::set<std::string> texts;
   size_t ways = 0;
   for (size_t i = 0; i < asked.size(); ++i) {
     EXPECT_GE(asked[0].estimated_s, asked[i].estimated_s);
-    for (const Workload& way : asked[i].ways) texts.insert(to_string(way));
-    ways += asked[i].ways.size();
+    for (const Workload& way : asked[i].variants) texts.insert(to_string(way));
+    ways += asked[i].variants.size();
   }
   EXPECT_EQ(texts.size(), ways);
   // A convolution: input and output have three layouts each, but never two different non-default
   // ones.
-  EXPECT_EQ(asked[0].ways.size(), 7u);
+  EXPECT_EQ(asked[0].variants.size(), 7u);
 }
 
-TEST(AskedTasks, AreNoneWhereNothingCouldLieOtherwise) {
+TEST(AskedTasks, AreNoneWithoutAlternativeLayouts) {
   OnnxBuilder b;
   b.input("x", {8, 8});
   b.node("Relu", {"x"}, {"y"});
   b.output("y");
-  EXPECT_TRUE(asked_tasks(b.parse(), some_device()).empty());
+  EXPECT_TRUE(layout_tasks(b.parse(), some_device()).empty());
 }
 
 TEST(MeasuredCost, DecidesOnLayouts) {
@@ -87,15 +87,15 @@ TEST(MeasuredCost, DecidesOnLayouts) {
 }
 
 TEST(MeasuredCost, ScalesTheEstimateOfWhatWasNotMeasured) {
-  const std::vector<AskedTask> asked = asked_tasks(two_convolutions(), some_device());
+  const std::vector<LayoutTask> asked = layout_tasks(two_convolutions(), some_device());
   const auto estimated_ns = [](const Workload& workload) {
     return 1e9 * estimated_seconds(workload, some_device());
   };
-  const Workload& convolution = asked[0].ways[0];
+  const Workload& convolution = asked[0].variants[0];
   const TaskTimes times = task_times({{convolution, 3 * estimated_ns(convolution)}}, some_device());
   EXPECT_DOUBLE_EQ(times.cube_ratio, 3);
   EXPECT_DOUBLE_EQ(times.vector_ratio, 3);  // scaled by the only measurement
-  const Workload& other = asked[0].ways[1];
+  const Workload& other = asked[0].variants[1];
   const TaskCost cost = measured_cost(some_device(), times);
   EXPECT_DOUBLE_EQ(1e9 * cost({other, {}, {}}), 3 * estimated_ns(other));
   EXPECT_DOUBLE_EQ(1e9 * cost({convolution, {}, {}}), 3 * estimated_ns(convolution));

@@ -100,7 +100,7 @@ TEST(SettingsTest, BudgetsAreTimes) {
 
 // A machine without obstacles to tuning.
 constexpr int64_t kGb = 1000000000;
-Surroundings fine() {
+HostState fine() {
   return {.model_bytes = kGb / 10,
           .free_memory_bytes = 8 * kGb,
           .usable_cores = 96,
@@ -120,14 +120,14 @@ TEST(PreconditionsTest, NothingIsFoundWhereAllIsWell) {
 
 TEST(PreconditionsTest, EachSaysWhatWasFoundAndWhatIsAsked) {
   struct Case {
-    std::function<void(Surroundings&, TuneOptions&)> change;
+    std::function<void(HostState&, TuneOptions&)> change;
     bool obstacle;
     std::vector<std::string> words;
   };
   const Case cases[] = {
       {[](auto& found, auto&) { found.folders[0].exists = false; },
        true,
-       {"/banks", "TUNE_BANK_PATH", "not there"}},
+       {"/banks", "TUNE_BANK_PATH", "does not exist"}},
       {[](auto& found, auto&) { found.folders[0].writable = false; }, true, {"/banks", "writable"}},
       {[](auto& found, auto&) { found.folders[0].free_bytes = kGb / 2; },
        true,
@@ -152,7 +152,7 @@ TEST(PreconditionsTest, EachSaysWhatWasFoundAndWhatIsAsked) {
        {"96 cores may be used; 97"}},
   };
   for (const Case& one : cases) {
-    Surroundings found = fine();
+    HostState found = fine();
     TuneOptions options = some_options();
     one.change(found, options);
     const std::vector<Finding> all = findings(options, found);
@@ -167,7 +167,7 @@ TEST(PreconditionsTest, EachSaysWhatWasFoundAndWhatIsAsked) {
 TEST(PreconditionsTest, TheMachineDecidesWhatIsLeftOpen) {
   TuneOptions options;
   options.measure_jobs = 64;
-  Surroundings found = fine();
+  HostState found = fine();
   EXPECT_EQ(resolved(options, found).threads, 96);
   EXPECT_EQ(resolved(options, found).compile_jobs, 8);
   EXPECT_EQ(resolved(options, found).measure_jobs, 1);

@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"nan", Cause::not_a_number, "element 672 is nan", 0},
         FaultCase{"before", Cause::out_of_bounds, "1 bytes before output 0", 1},
         FaultCase{"behind", Cause::out_of_bounds, "1 bytes behind output 0", 0},
-        FaultCase{"endless_loop", Cause::time_out, "no end after 1 s", 1},
+        FaultCase{"endless_loop", Cause::time_out, "no progress for 1 s", 1},
         FaultCase{"crash", Cause::crash, "signal 11", 1},
         FaultCase{"allocation", Cause::out_of_memory, "more than the worker may have", 0},
         FaultCase{"killed", Cause::killed, "killed", 1}));
@@ -313,7 +313,7 @@ TEST(Worker, IsReplacedWhenKilledBetweenRequests) {
 TEST(Worker, TimesWorkloadsThatAreNotTheModels) {
   const ModelFile model;
   Worker worker({.model = model.file()}, options());
-  const auto rounds = worker.rounds_alone({kProduct, "no workload", worker.workloads()[0].text}, 3);
+  const auto rounds = worker.time_tasks({kProduct, "no workload", worker.workloads()[0].text}, 3);
   ASSERT_EQ(rounds.size(), 3u);
   EXPECT_TRUE(rounds[1].empty());
   for (const size_t i : {0, 2}) {

@@ -33,13 +33,13 @@ GymSpace::GymSpace(RecordedSpace recorded)
     return space_->chosen(sample.policy, as_it_is) != sample.policy;
   });
   // Shares are of what is the default now.
-  const auto is_standard = [&](const auto& sample) {
+  const auto is_default = [&](const auto& sample) {
     return sample.policy == space_->default_policy();
   };
-  const auto standard =
-      std::find_if(recorded_.samples.begin(), recorded_.samples.end(), is_standard);
-  if (standard != recorded_.samples.end()) {
-    std::iter_swap(recorded_.samples.begin(), standard);
+  const auto default_sample =
+      std::find_if(recorded_.samples.begin(), recorded_.samples.end(), is_default);
+  if (default_sample != recorded_.samples.end()) {
+    std::iter_swap(recorded_.samples.begin(), default_sample);
     const double share = recorded_.samples[0].share;
     for (auto& sample : recorded_.samples) sample.share /= share;
   }
@@ -104,7 +104,7 @@ std::optional<size_t> GymSpace::nearest(const Policy& policy, const std::vector<
 Curve searched(const GymSpace& space, const GymSearch& search, uint64_t seed, size_t samples) {
   const auto memory = std::make_shared<SearchMemory>(space.space(), std::make_shared<Ranker>(),
                                                      space.space()->default_policy());
-  const auto searcher = aoe::search(memory, search.plan(space, seed));
+  const auto searcher = make_searcher(memory, search.plan(space, seed));
   const auto& recorded = space.recorded().samples;
   std::vector<bool> open(recorded.size(), true);
   for (size_t i = 0; i < recorded.size(); ++i) {

@@ -59,8 +59,8 @@ class Recorder {
   }
 
   RecordedSpace record() {
-    standard_ = made(space_.default_policy());
-    require(standard_ != nullptr, "{}: the default policy cannot be compiled", of_.name);
+    default_kernel_ = made(space_.default_policy());
+    require(default_kernel_ != nullptr, "{}: the default policy cannot be compiled", of_.name);
     RecordedSpace recorded{
         of_, device_, shortest_standard(), {{space_.default_policy(), 1, false}}};
     known_[text_of(space_.default_policy())] = false;
@@ -122,7 +122,7 @@ class Recorder {
     try {
       auto kernel =
           std::make_unique<Kernel>(of_.workload, policy, *cpu_backend(device_), 1, weights_);
-      if (standard_ && kernel->spills() > standard_->spills()) return nullptr;
+      if (default_kernel_ && kernel->spills() > default_kernel_->spills()) return nullptr;
       return kernel;
     } catch (const Error&) {
       return nullptr;
@@ -130,8 +130,8 @@ class Recorder {
   }
 
   double shortest_standard() {
-    double best = turn(*standard_);
-    for (int round = 1; round < kTopRounds; ++round) best = std::min(best, turn(*standard_));
+    double best = turn(*default_kernel_);
+    for (int round = 1; round < kTopRounds; ++round) best = std::min(best, turn(*default_kernel_));
     return best;
   }
 
@@ -155,7 +155,7 @@ class Recorder {
       std::shuffle(order.begin(), order.end(), random_);
       for (const size_t i : order) {
         if (round > 0 && own[i] > kHopeless * beside[i]) continue;
-        beside[i] = std::min(beside[i], turn(*standard_));
+        beside[i] = std::min(beside[i], turn(*default_kernel_));
         own[i] = std::min(own[i], turn(*kernels[i]));
       }
     }
@@ -205,7 +205,7 @@ class Recorder {
   size_t policies_;
   Random random_{1};
   std::vector<Tensor> inputs_, weights_, outputs_;
-  std::unique_ptr<Kernel> standard_;
+  std::unique_ptr<Kernel> default_kernel_;
   std::map<std::string, bool> known_;  // by text: was it drawn at random?
 };
 

@@ -221,7 +221,7 @@ bool run_condition(const Condition& condition, int trials, uint32_t first_seed) 
     std::vector<double> speed_ups;
     double spent = 0;
     Proof proof;
-    while (proof.decision == ProofDecision::go_on && spent < kMostSeconds) {
+    while (proof.decision == ProofDecision::undecided && spent < kMostSeconds) {
       const auto workload = static_cast<size_t>(trial) % kWorkloads.size();
       const Measured block = measured_block(workload, condition, seed++);
       speed_ups.push_back(block.speed_up);

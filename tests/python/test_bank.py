@@ -232,7 +232,7 @@ def test_shows_a_workload(bank, tuned):
 
 
 def test_checks(bank, tuned):
-    assert "is sound: 1 entry" in succeeds("bank", "check")
+    assert "is valid: 1 entry" in succeeds("bank", "check")
     assert json.loads(succeeds("bank", "check", "--json"))["problems"] == []
     sql("UPDATE policies SET format = 3")(bank)
     assert "1 of them newer or foreign" in succeeds("bank", "check", "--bank", bank)
@@ -260,7 +260,7 @@ def test_bad_use(words, said):
 def test_an_empty_file_is_a_bank_without_entries(tmp_path):
     (tmp_path / "op.db").touch()
     assert "0 policies" in succeeds("bank", "ls", "--bank", tmp_path / "op.db")
-    assert "is sound: 0 entries" in succeeds("bank", "check", "--bank", tmp_path / "op.db")
+    assert "is valid: 0 entries" in succeeds("bank", "check", "--bank", tmp_path / "op.db")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -309,7 +309,7 @@ def test_claims_that_cannot_be_are_damage(relu, place, tuned, claim):
     bank_files.write(place, SOC_VERSION, [tuned | claim])
     assert "has 1 problem" in fails("bank", "check")
     said = aoe("run", relu, "--threads", 1)
-    assert b"claims what cannot have been measured" in said.stderr
+    assert b"its measurements are inconsistent" in said.stderr
     assert b"0 of 1 workload" in said.stdout
 
 

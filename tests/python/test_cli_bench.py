@@ -54,7 +54,7 @@ model        {re.escape(str(path))}
 latency      median {time} \(99 %: {time} to {time}\), minimum {time}; \d+ runs in \d+ rounds
 rate         [\d.e+-]+ GFLOP/s \(\d+ % of \d+\)
 memory       [\d.]+ [KMG]iB at most, to load it and run it
-A/A          [\d.]+ \(99 %: [\d.]+ to [\d.]+\), the same model loaded again to itself
+A/A          [\d.]+ \(99 %: [\d.]+ to [\d.]+\), two instances of this model
 """,
         text,
     ), text
@@ -129,7 +129,7 @@ def test_outputs_that_are_not_finite(tmp_path):
         onnx.save(model([node(text)], *shape, weights), tmp_path / f"{name}.onnx")
     a, b = tmp_path / "a.onnx", tmp_path / "b.onnx"
     text = succeeds("bench", a, "--compare", a, *SHORT)
-    said = "outputs      are not finite: 3 elements are infinite or no number, "
+    said = "outputs      are not finite: 3 elements are infinite or NaN, "
     assert said + "the same in both models; the others differ by at most 0, of numbers" in text
     text = succeeds("bench", a, "--compare", b, *SHORT)
     assert said + "not the same in both models\n" in text

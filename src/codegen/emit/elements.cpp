@@ -16,7 +16,7 @@ llvm::Type* Elements::type(DType dtype, int lanes) {
   else if (dtype == DType::f64) element = b.getDoubleTy();
   else if (is_float(dtype)) element = b.getFloatTy();
   else if (is_int(dtype)) element = b.getIntNTy(static_cast<unsigned>(info(dtype).bytes) * 8);
-  else fail("{} has no place in a register", name(dtype));
+  else fail("{} has no register type", name(dtype));
   return with_lanes(element, lanes);
 }
 

@@ -51,7 +51,7 @@ using Tuple = std::span<llvm::Value*>;
 class LoopEmitter {
  public:
   LoopEmitter(FunctionBuilder& function, Elements& elements, PointEmitter& points,
-              const Device& device, const Loop& loop, const LoopSurroundings& around)
+              const Device& device, const Loop& loop, const LoopContext& around)
       : function_(function),
         elements_(elements),
         points_(points),
@@ -591,17 +591,17 @@ class LoopEmitter {
   const LoopPolicy& policy_;
   size_t vector_axis_;  // -1 of the policy becomes a number that no axis has
   size_t block_axis_;
-  const LoopSurroundings& around_;
-  std::vector<AxisAt> at_;    // by axis: the position that code is being emitted for
-  size_t unrolled_from_ = 0;  // reduced axes from this one on are unrolled
-  bool keeps_shared_ = true;  // as in PointEmitter::enter
-  bool far_apart_ = false;    // sums_far_apart()
+  const LoopContext& around_;
+  std::vector<AxisPosition> at_;  // by axis: the position that code is being emitted for
+  size_t unrolled_from_ = 0;      // reduced axes from this one on are unrolled
+  bool keeps_shared_ = true;      // as in PointEmitter::enter
+  bool far_apart_ = false;        // sums_far_apart()
 };
 
 }  // namespace
 
 void emit_loop(FunctionBuilder& function, Elements& elements, PointEmitter& points,
-               const Device& device, const Loop& loop, const LoopSurroundings& around) {
+               const Device& device, const Loop& loop, const LoopContext& around) {
   LoopEmitter(function, elements, points, device, loop, around).emit();
 }
 

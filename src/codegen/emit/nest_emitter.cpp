@@ -10,10 +10,10 @@ namespace aoe {
 namespace {
 
 // Returns the positions of the outer axes at the outer point number `count`.
-std::vector<AxisAt> outer_positions(FunctionBuilder& function, const Shape& outer,
-                                    llvm::Value* count) {
+std::vector<AxisPosition> outer_positions(FunctionBuilder& function, const Shape& outer,
+                                          llvm::Value* count) {
   llvm::IRBuilder<>& ir = function.ir();
-  std::vector<AxisAt> at(outer.size());
+  std::vector<AxisPosition> at(outer.size());
   for (size_t axis = outer.size(); axis-- > 1;) {
     llvm::Value* extent = function.index(outer[axis]);
     at[axis].base = ir.CreateURem(count, extent);
@@ -44,7 +44,7 @@ void emit(llvm::Module& module, const Nest& nest, const Device& device) {
   };
   llvm::Value* first = bound(0);
   llvm::Value* last = bound(1);
-  LoopSurroundings around{.ranged_axis = nest.ranged_axis};
+  LoopContext around{.ranged_axis = nest.ranged_axis};
   if (nest.ranged_axis >= 0) around.range = {bound(2), bound(3)};
 
   Elements elements(ir, device);

@@ -61,7 +61,7 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, cons
     // window, for a known tap. Tried last, since it rewrites the expression for every point.
     std::vector<Expr> axes;
     for (size_t i = 0; i < point.at.size(); ++i) {
-      const AxisAt& at = point.at[i];
+      const AxisPosition& at = point.at[i];
       const bool known = at.base == nullptr && !at.lanes;
       axes.push_back(known ? Expr::integer(DType::i64, at.offset)
                            : Expr::axis(static_cast<int64_t>(i)));
@@ -73,7 +73,7 @@ std::optional<PointEmitter::Linear> PointEmitter::linear(const Expr& index, cons
   for (size_t i = 0; i < point.at.size(); ++i) {
     const int64_t factor = form->coefficients[i];
     if (factor == 0) continue;
-    const AxisAt& at = point.at[i];
+    const AxisPosition& at = point.at[i];
     result.constant += factor * at.offset;
     if (at.lanes) result.lane_stride += factor;
     if (at.base == nullptr) continue;
@@ -149,7 +149,7 @@ void PointEmitter::write(size_t id, llvm::Value* value, llvm::Value* to, llvm::V
   });
 }
 
-llvm::Value* PointEmitter::position(const AxisAt& axis, int lanes) {
+llvm::Value* PointEmitter::position(const AxisPosition& axis, int lanes) {
   llvm::Value* scalar = plus(axis.base, function_.index(axis.offset), true);
   if (!axis.lanes || lanes == 1) return scalar;
   return ir_.CreateAdd(elements_.splat(scalar, lanes),
@@ -162,7 +162,7 @@ llvm::Value* PointEmitter::first_lanes(int64_t count, int lanes) {
                            elements_.splat(function_.index(count), lanes));
 }
 
-llvm::Value* PointEmitter::both(llvm::Value* a, llvm::Value* b) {
+llvm::Value* PointEmitter::mask_and(llvm::Value* a, llvm::Value* b) {
   if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
   return elements_.binary(ExprOp::bit_and, DType::boolean, a, b);
 }
@@ -197,7 +197,8 @@ llvm::Value* PointEmitter::emit(const Expr& expr, Point& point, llvm::Value* gua
     // are guarded by the condition. Sides without checked loads stay unguarded, and shareable.
     const bool is_side = expr->op == ExprOp::select && !operands.empty();
     if (is_side && any_node(operand, may_fail)) {
-      operand_guard = both(guard, operands.size() == 1 ? operands[0] : ir_.CreateNot(operands[0]));
+      operand_guard =
+          mask_and(guard, operands.size() == 1 ? operands[0] : ir_.CreateNot(operands[0]));
     }
     operands.push_back(value(operand, point, operand_guard));
   }
@@ -208,8 +209,8 @@ llvm::Value* PointEmitter::emit(const Expr& expr, Point& point, llvm::Value* gua
 // stays one basic block, and the caller looks at it once, at the end.
 void PointEmitter::check(llvm::Value* inside, llvm::Value* wanted, Point& point) {
   if (failure_ == nullptr) failure_ = function_.slot(ir_.getInt1Ty(), ir_.getFalse());
-  llvm::Value* bad = both(ir_.CreateNot(inside), wanted);
-  if (lanes_of(bad) > 1) bad = ir_.CreateOrReduce(both(bad, tail_mask(point)));
+  llvm::Value* bad = mask_and(ir_.CreateNot(inside), wanted);
+  if (lanes_of(bad) > 1) bad = ir_.CreateOrReduce(mask_and(bad, tail_mask(point)));
   llvm::Value* before = ir_.CreateLoad(ir_.getInt1Ty(), failure_);
   ir_.CreateStore(ir_.CreateOr(before, bad), failure_);
 }
@@ -228,8 +229,8 @@ PointEmitter::Access PointEmitter::access_of(const Expr& load, size_t dims, Poin
     if (!load->linear && (!range || !range->within({0, shape[d] - 1}))) {
       // One unsigned comparison: negative positions are large.
       llvm::Value* here = value(index, point, guard);
-      inside =
-          both(inside, elements_.binary(ExprOp::lt, DType::u64, here, function_.index(shape[d])));
+      inside = mask_and(inside,
+                        elements_.binary(ExprOp::lt, DType::u64, here, function_.index(shape[d])));
     }
     const auto part = result.at ? linear_in_lanes(index, point, guard) : std::nullopt;
     if (part) add(*result.at, *part, strides[d]);
@@ -237,7 +238,7 @@ PointEmitter::Access PointEmitter::access_of(const Expr& load, size_t dims, Poin
   }
   if (has_out_of_range_value(load)) result.outside = value(load->operands.back(), point, guard);
   if (inside != nullptr && result.outside == nullptr) check(inside, guard, point);
-  if (!load->linear) result.mask = both(inside, guard);
+  if (!load->linear) result.mask = mask_and(inside, guard);
   return result;
 }
 
@@ -259,7 +260,7 @@ llvm::Value* PointEmitter::load(const Expr& load, Point& point, llvm::Value* gua
   return gathered(access, offset, point);
 }
 
-llvm::Value* PointEmitter::instead(llvm::Value* mask, llvm::Value* value, llvm::Value* outside) {
+llvm::Value* PointEmitter::select_or(llvm::Value* mask, llvm::Value* value, llvm::Value* outside) {
   if (mask == nullptr) return value;
   if (outside == nullptr) outside = llvm::Constant::getNullValue(value->getType());
   return elements_.select(mask, value, outside);
@@ -274,10 +275,10 @@ llvm::Value* PointEmitter::gathered(Access access, llvm::Value* offsets, Point& 
     if (mask != nullptr) from = ir_.CreateSelect(mask, from, zeros(id, 1));
     // With alias information LLVM would hoist the load out of the loop and keep it in a register.
     // Where there are too many such values, the load goes without.
-    return instead(mask, keeps_shared_ ? read(id, from, 1) : elements_.load(dtype, from, 1),
-                   outside);
+    return select_or(mask, keeps_shared_ ? read(id, from, 1) : elements_.load(dtype, from, 1),
+                     outside);
   }
-  mask = elements_.splat(both(mask, tail_mask(point)), point.lanes);
+  mask = elements_.splat(mask_and(mask, tail_mask(point)), point.lanes);
   outside = elements_.splat(outside, point.lanes);
   return function_.accessing(nest_.memory_of(id), [&] {
     return elements_.gather(dtype, bases_[id], elements_.splat(offsets, point.lanes), mask,
@@ -292,21 +293,21 @@ llvm::Value* PointEmitter::loaded(Access access, Point& point) {
   if (stride == 0 || point.lanes == 1) {
     return gathered(access, plus(at->variable, function_.index(at->constant), true), point);
   }
-  const bool picked = stride >= 1 && stride <= kPickedStride;
-  if (picked && mask != nullptr && lanes_of(mask) == 1) {
+  const bool deinterleaved = stride >= 1 && stride <= kMaxDeinterleavedStride;
+  if (deinterleaved && mask != nullptr && lanes_of(mask) == 1) {
     // One mask for all lanes: selecting the address, that of zeros if the mask is false, is cheaper
     // than a masked load. The zeros are replaced by `outside`.
     llvm::Value* from = ir_.CreateSelect(mask, pointer(id, *at), zeros(id, point.lanes * stride));
-    return instead(mask, strided(id, from, stride, point), outside);
+    return select_or(mask, strided(id, from, stride, point), outside);
   }
   if (stride == 1) {
     // Rows are followed by space for a vector, so that reading beyond their end needs no mask.
-    if (!buffer.row) mask = both(mask, tail_mask(point));
+    if (!buffer.row) mask = mask_and(mask, tail_mask(point));
     mask = elements_.splat(mask, point.lanes);
     outside = elements_.splat(outside, point.lanes);
     return read(id, pointer(id, *at), point.lanes, mask, outside);
   }
-  if (picked && mask == nullptr) return strided(id, pointer(id, *at), stride, point);
+  if (deinterleaved && mask == nullptr) return strided(id, pointer(id, *at), stride, point);
   llvm::Value* steps = ir_.CreateStepVector(with_lanes(ir_.getInt64Ty(), point.lanes));
   steps = ir_.CreateMul(steps, elements_.splat(function_.index(stride), point.lanes));
   steps = ir_.CreateAdd(steps, elements_.splat(function_.index(at->constant), point.lanes));
@@ -347,8 +348,8 @@ llvm::Value* PointEmitter::strided(size_t id, llvm::Value* from, int64_t stride,
 
 // Lane i is element i * step + rest of the concatenated vectors. One two-operand shuffle for each
 // vector: lanes found so far stay, those of this vector come in.
-llvm::Value* PointEmitter::picked(int64_t step, int64_t rest, int64_t vectors, int lanes,
-                                  const std::function<llvm::Value*(int64_t)>& whole) {
+llvm::Value* PointEmitter::deinterleaved(int64_t step, int64_t rest, int64_t vectors, int lanes,
+                                         const std::function<llvm::Value*(int64_t)>& whole) {
   llvm::Value* result = nullptr;
   for (int64_t v = 0; v < vectors; ++v) {
     llvm::Value* vector = whole(v);
@@ -410,10 +411,10 @@ void PointEmitter::read_interleaved(const std::vector<Expr>& loads, Point& point
                          first_lanes(wanted - start, point.lanes)));
   }
   for (int k = 0; k < n; ++k) {
-    llvm::Value* elements = picked(n, k, static_cast<int64_t>(whole.size()), point.lanes,
-                                   [&](int64_t v) { return whole[static_cast<size_t>(v)]; });
+    llvm::Value* elements = deinterleaved(n, k, static_cast<int64_t>(whole.size()), point.lanes,
+                                          [&](int64_t v) { return whole[static_cast<size_t>(v)]; });
     point.known[{&*loads[static_cast<size_t>(k)], nullptr}] =
-        instead(access.mask, elements, access.outside);
+        select_or(access.mask, elements, access.outside);
   }
 }
 
@@ -444,7 +445,7 @@ int64_t PointEmitter::rows_of_near_matrix(const Expr& load) {
 llvm::Value* PointEmitter::next_matrix(const Expr& load, Point point, int64_t rows) {
   const auto vector_axis = static_cast<size_t>(loop_->policy.vector_axis);
   const int64_t row = *stride_along(load, vector_axis);
-  const AxisAt along = std::exchange(point.at[vector_axis], {});
+  const AxisPosition along = std::exchange(point.at[vector_axis], {});
   llvm::Value* down = plus(along.base, function_.index(along.offset));
   const Linear first = *linear(load->operands[0], point);
   llvm::Value* top = plus(first.variable, function_.index(first.constant));

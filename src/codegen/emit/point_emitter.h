@@ -13,11 +13,11 @@ namespace aoe {
 
 // Largest lane stride for which all memory in between is read by vector loads and elements are
 // picked out by shuffles.
-inline constexpr int64_t kPickedStride = 4;
+inline constexpr int64_t kMaxDeinterleavedStride = 4;
 
 // Position of an axis in the code that is being emitted: `base` + `offset`, and if `lanes` is set,
 // plus the number of the lane. Without a base it is a constant.
-struct AxisAt {
+struct AxisPosition {
   llvm::Value* base = nullptr;
   int64_t offset = 0;
   bool lanes = false;
@@ -25,7 +25,7 @@ struct AxisAt {
 
 // A vector of neighbouring points at which expressions are evaluated.
 struct Point {
-  std::vector<AxisAt> at;
+  std::vector<AxisPosition> at;
   int lanes = 1;
   int valid = 1;                   // lanes that exist; the others neither read nor write
   std::vector<llvm::Value*> args;  // values of arg(i)
@@ -131,7 +131,7 @@ class PointEmitter {
   };
 
   llvm::Value* emit(const Expr& expr, Point& point, llvm::Value* guard);
-  llvm::Value* position(const AxisAt& axis, int lanes);
+  llvm::Value* position(const AxisPosition& axis, int lanes);
   void check(llvm::Value* inside, llvm::Value* wanted, Point& point);
 
   llvm::Value* load(const Expr& load, Point& point, llvm::Value* guard);
@@ -164,13 +164,13 @@ class PointEmitter {
 
   // Picks every `step`-th element, from `rest` on, of the concatenation of `vectors` vectors, which
   // `whole` returns.
-  llvm::Value* picked(int64_t step, int64_t rest, int64_t vectors, int lanes,
-                      const std::function<llvm::Value*(int64_t)>& whole);
+  llvm::Value* deinterleaved(int64_t step, int64_t rest, int64_t vectors, int lanes,
+                             const std::function<llvm::Value*(int64_t)>& whole);
   // `value` where the mask is true, else `outside`, or zero if there is none.
-  llvm::Value* instead(llvm::Value* mask, llvm::Value* value, llvm::Value* outside);
+  llvm::Value* select_or(llvm::Value* mask, llvm::Value* value, llvm::Value* outside);
   llvm::Value* first_lanes(int64_t count, int lanes);  // a mask; null: all
   // Conjunction of masks; sum of integers. If an operand is null, the result is the other one.
-  llvm::Value* both(llvm::Value* a, llvm::Value* b);
+  llvm::Value* mask_and(llvm::Value* a, llvm::Value* b);
   llvm::Value* plus(llvm::Value* a, llvm::Value* b, bool no_wrap = false);
 
   // Memory of a buffer.

@@ -23,7 +23,8 @@ std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Poin
   const auto last = static_cast<size_t>(load->rank) - 1;
   const auto at = linear(load->operands[last], point);
   // Without a step, an unaligned vector load is all that it takes.
-  if (!at || at->variable != nullptr || at->lane_stride < 2 || at->lane_stride > kPickedStride) {
+  if (!at || at->variable != nullptr || at->lane_stride < 2 ||
+      at->lane_stride > kMaxDeinterleavedStride) {
     return std::nullopt;
   }
   const Access access = access_of(load, last, point, nullptr);
@@ -79,7 +80,8 @@ llvm::Value* PointEmitter::whole_of(Line& line, const Expr& load, int64_t place,
   const int64_t left = nest_.buffers[id].shape.back() - place * point.lanes;
   llvm::Value* outside = vector(load->operands.back(), point);
   if (place < 0 || left <= 0) return value = outside;
-  llvm::Value* mask = elements_.splat(both(line.mask, first_lanes(left, point.lanes)), point.lanes);
+  llvm::Value* mask =
+      elements_.splat(mask_and(line.mask, first_lanes(left, point.lanes)), point.lanes);
   llvm::Value* from = element(id, line.start, place * point.lanes);
   return value = read(id, from, point.lanes, mask, outside);
 }
@@ -92,7 +94,7 @@ llvm::Value* PointEmitter::part_of(const InLine& in, const Expr& load, int64_t p
   const auto whole = [&](int64_t v) {
     return whole_of(*in.line, load, place * in.step + v, point);
   };
-  return value = picked(in.step, in.rest, in.step, point.lanes, whole);
+  return value = deinterleaved(in.step, in.rest, in.step, point.lanes, whole);
 }
 
 // Returns memory with `count` elements that all have the out-of-range value `outside`; null if it
@@ -137,7 +139,7 @@ llvm::Value* PointEmitter::from_line_outside(const Expr& load, const Access& acc
       line_outside(load.dtype(), load->operands.back(), loop_->extents[axis] + point.lanes);
   if (outside == nullptr) return nullptr;
   Point start = point;
-  const AxisAt along = std::exchange(start.at[axis], {.lanes = true});
+  const AxisPosition along = std::exchange(start.at[axis], {.lanes = true});
   const Shape strides = strides_of(load);
   Linear first;
   for (size_t d = 0; d < strides.size(); ++d) {

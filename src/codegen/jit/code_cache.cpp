@@ -7,10 +7,10 @@
 
 namespace aoe {
 
-CodeCache::Made CodeCache::get(const std::string& key, const std::function<Made()>& make) {
-  std::promise<Made> promise;
-  std::shared_future<Made> future;
-  std::vector<std::shared_future<Made>> gone;
+CodeCache::CodePtr CodeCache::get(const std::string& key, const std::function<CodePtr()>& make) {
+  std::promise<CodePtr> promise;
+  std::shared_future<CodePtr> future;
+  std::vector<std::shared_future<CodePtr>> gone;
   {
     const std::lock_guard lock(mutex_);
     Entries::value_type& item = *entries_.try_emplace(key).first;
@@ -20,17 +20,17 @@ CodeCache::Made CodeCache::get(const std::string& key, const std::function<Made(
       if (entry.place) use(item);
     } else {
       entry.future = promise.get_future().share();
-      if (Made held = entry.code.lock()) {
+      if (CodePtr held = entry.code.lock()) {
         promise.set_value(held);
         use(item);
-        gone = let_go();
+        gone = evict();
         return held;
       }
     }
   }
   if (future.valid()) return future.get();
 
-  Made code;
+  CodePtr code;
   bool remembered = true;
   try {
     code = make();
@@ -49,7 +49,7 @@ CodeCache::Made CodeCache::get(const std::string& key, const std::function<Made(
     future = item->second.future;
     if (remembered) use(*item);
     else entries_.erase(item);
-    gone = let_go();
+    gone = evict();
   }
   return future.get();
 }
@@ -66,8 +66,8 @@ void CodeCache::use(Entries::value_type& item) {
   entry.place = recent_.begin();
 }
 
-std::vector<std::shared_future<CodeCache::Made>> CodeCache::let_go() {
-  std::vector<std::shared_future<Made>> gone;
+std::vector<std::shared_future<CodeCache::CodePtr>> CodeCache::evict() {
+  std::vector<std::shared_future<CodePtr>> gone;
   while (recent_.size() > recent_limit_) {
     Entry& entry = entries_.find(*recent_.back())->second;
     gone.push_back(std::exchange(entry.future, {}));

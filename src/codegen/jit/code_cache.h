@@ -19,21 +19,21 @@ class Code;
 // that compiles kernels for ever is thus bounded. Any thread may call it.
 class CodeCache {
  public:
-  using Made = std::shared_ptr<const Code>;
+  using CodePtr = std::shared_ptr<const Code>;
 
   // Owns at most `recent` results.
   explicit CodeCache(size_t recent) : recent_limit_(recent) {}
 
   // Returns the code for the key, from `make` if it is not known. Callers who ask at the same time
   // share one call. An Error that `make` throws is cached like a result: it would fail again.
-  Made get(const std::string& key, const std::function<Made()>& make);
+  CodePtr get(const std::string& key, const std::function<CodePtr()>& make);
 
   // Number of keys in memory.
   size_t size() const;
 
  private:
   struct Entry {
-    std::shared_future<Made> future;  // owns the code; invalid once it is not recent any more
+    std::shared_future<CodePtr> future;  // owns the code; invalid once it is not recent any more
     std::weak_ptr<const Code> code;
     std::optional<std::list<const std::string*>::iterator> place;  // in `recent_`, if it is there
   };
@@ -44,7 +44,7 @@ class CodeCache {
   void use(Entries::value_type& item);
   // Gives up ownership of the oldest entries beyond the limit. The caller must destroy what it
   // returns without holding the lock, since that may unload code.
-  std::vector<std::shared_future<Made>> let_go();
+  std::vector<std::shared_future<CodePtr>> evict();
 
   mutable std::mutex mutex_;
   size_t recent_limit_;

@@ -93,7 +93,7 @@ class Assembly {
     }
     std::string problem;
     llvm::raw_string_ostream stream(problem);
-    if (llvm::verifyModule(module_, &stream)) fail("the code generator is wrong: {}", problem);
+    if (llvm::verifyModule(module_, &stream)) fail("internal error: invalid LLVM IR: {}", problem);
   }
 
   const llvm::Module& module() const { return module_; }

@@ -103,7 +103,7 @@ DeviceLock::DeviceLock(int device, const fs::path& folder) : file_(-1) {
     if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) continue;
     require(errno == EWOULDBLOCK, "the device's lock '{}' cannot be taken: {}", file.string(),
             std::strerror(errno));
-    fail("device {} is being measured on by {}: wait until that is done", device,
+    fail("device {} is in use by {}: wait until it finishes", device,
          to_string(parse_holder(contents_of(file_))));
   } while (!is_at(file_, file));
   const LockHolder holder = this_process();

@@ -15,7 +15,7 @@ std::string name_of(const Node& node) {
 }
 
 // Times every step of every run.
-class StepTimes : public Watch {
+class StepTimes : public StepObserver {
  public:
   explicit StepTimes(const Clock& clock) : clock_(clock) {}
 
@@ -84,7 +84,7 @@ Profile profile_of(const WatchedRun& run, double seconds, const Clock& clock) {
 }
 
 double operations_in(const WatchedRun& run) {
-  class Counter : public Watch {
+  class Counter : public StepObserver {
    public:
     void step_begins() override {}
     void step_ended(const StepInfo& step) override {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "runtime/watch.h"
+#include "runtime/step_observer.h"
 
 namespace aoe {
 
@@ -27,7 +27,7 @@ struct Profile {
 };
 
 // Runs a model once and reports its steps to the watch, if that is not null.
-using WatchedRun = std::function<void(Watch*)>;
+using WatchedRun = std::function<void(StepObserver*)>;
 
 // Profiles as many runs as `seconds` allow, but at least kFewestValues.
 Profile profile_of(const WatchedRun& run, double seconds, const Clock& clock = steady_ns);

@@ -38,10 +38,10 @@ struct ProofOptions {
   bool to_the_end = false;
 };
 
-enum class ProofDecision : uint8_t { go_on, accepted, rejected };
+enum class ProofDecision : uint8_t { undecided, accepted, rejected };
 
 struct Proof {
-  ProofDecision decision = ProofDecision::go_on;
+  ProofDecision decision = ProofDecision::undecided;
   // The baseline's time divided by the candidate's, with kConfidence. The interval is from 0 to
   // infinity while there are too few blocks to exclude anything.
   Interval speed_up;

@@ -71,7 +71,7 @@ void allocate_much() {
 }
 
 [[noreturn]] void loop_forever() {
-  for (volatile bool go_on = true; go_on;) {
+  for (volatile bool undecided = true; undecided;) {
   }
   std::abort();
 }

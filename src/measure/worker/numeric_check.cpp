@@ -21,7 +21,7 @@ using Against = GuardedMemory::Against;
 constexpr int64_t kOneOddIn = 1000;
 constexpr double kOddBy = 0.15;
 
-bool jumps(const Expr& expr) {
+bool is_discontinuous(const Expr& expr) {
   const auto of_float = [&] {
     return !expr->operands.empty() && is_float(expr->operands[0].dtype());
   };
@@ -42,7 +42,7 @@ bool jumps(const Expr& expr) {
     default: break;
   }
   return std::any_of(expr->operands.begin(), expr->operands.end(),
-                     [](const Expr& operand) { return jumps(operand); });
+                     [](const Expr& operand) { return is_discontinuous(operand); });
 }
 
 }  // namespace
@@ -83,19 +83,20 @@ std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected,
   return std::nullopt;
 }
 
-bool jumps(const Workload& workload) {
+bool is_discontinuous(const Workload& workload) {
   const auto any = [](const std::vector<Expr>& of) {
-    return std::any_of(of.begin(), of.end(), [](const Expr& expr) { return jumps(expr); });
+    return std::any_of(of.begin(), of.end(),
+                       [](const Expr& expr) { return is_discontinuous(expr); });
   };
   return std::any_of(workload.stages.begin(), workload.stages.end(),
                      [&](const Stage& stage) { return any(stage.elements) || any(stage.results); });
 }
 
-std::vector<int64_t> odd_elements(const Workload& workload) {
+std::vector<int64_t> allowed_outliers(const Workload& workload) {
   const bool any_float =
       std::any_of(workload.values.begin(), workload.values.end(),
                   [](const Workload::Value& v) { return is_float(v.type.dtype); });
-  const bool any = any_float && jumps(workload);
+  const bool any = any_float && is_discontinuous(workload);
   std::vector<int64_t> odd;
   for (const int id : workload.outputs) {
     odd.push_back(any ? workload.values[static_cast<size_t>(id)].type.count() / kOneOddIn : 0);
@@ -105,7 +106,7 @@ std::vector<int64_t> odd_elements(const Workload& workload) {
 
 std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& results,
                                    const std::vector<Tensor>& expected) {
-  const std::vector<int64_t> odd = odd_elements(workload);
+  const std::vector<int64_t> odd = allowed_outliers(workload);
   for (size_t i = 0; i < results.size(); ++i) {
     auto wrong = mismatch_of(results[i], expected[i], tolerance_of(results[i].dtype()), odd[i]);
     if (!wrong) continue;
@@ -117,7 +118,7 @@ std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<T
 
 Checker::Checker(std::shared_ptr<const Workload> workload, const std::vector<Tensor>& weights,
                  int threads)
-    : workload_(std::move(workload)), threads_(threads), odd_(odd_elements(*workload_)) {
+    : workload_(std::move(workload)), threads_(threads), odd_(allowed_outliers(*workload_)) {
   const Evaluator reference(workload_);
   const auto value = [&](size_t input) -> const Workload::Value& {
     return workload_->values[static_cast<size_t>(workload_->inputs[input])];
@@ -134,7 +135,7 @@ Checker::Checker(std::shared_ptr<const Workload> workload, const std::vector<Ten
       const bool as_given = given && (c == 0 || !is_float(type.dtype));
       all.push_back(as_given ? weights[i]
                     : c == 0 ? random_tensor(type, random)
-                             : awkward_tensor(type, random));
+                             : edge_case_tensor(type, random));
     }
     Case& made = cases_[c];
     try {
@@ -185,7 +186,7 @@ std::optional<Failure> Checker::failure_of(const Kernel& kernel, size_t input,
     }
   }
   if (kernel.fallbacks() != fallbacks) {
-    return Failure{Cause::wrong_result, "an index that is in range was taken for one that is not"};
+    return Failure{Cause::wrong_result, "a valid index was reported out of range"};
   }
   for (size_t i = 0; i < of.expected.size(); ++i) {
     const TensorType& type = of.expected[i].type();

@@ -23,10 +23,10 @@ std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected,
 // Whether the workload contains a step function of floats (rounding, comparison, cast to integer),
 // so that a change in the last bit may move a result to the other side of a step. Results on both
 // sides are correct.
-bool jumps(const Workload& workload);
+bool is_discontinuous(const Workload& workload);
 
 // For each output: how many elements may lie on the other side of such a step.
-std::vector<int64_t> odd_elements(const Workload& workload);
+std::vector<int64_t> allowed_outliers(const Workload& workload);
 
 // Describes the first mismatch in the results of a workload, if there is one: "output 0: element 3
 // is 1, not 2 ...".

@@ -26,7 +26,7 @@ Tensor random_tensor(const TensorType& type, std::mt19937& random) {
   return filled(type, random, [&] { return normal(random); });
 }
 
-Tensor awkward_tensor(const TensorType& type, std::mt19937& random) {
+Tensor edge_case_tensor(const TensorType& type, std::mt19937& random) {
   constexpr std::array kOften{0.0F, -0.0F, 0.5F, -0.5F, 1.0F, -1.0F, 2.0F, -2.0F};
   constexpr std::array kRarely{16.0F, -16.0F};
   constexpr uint32_t kOneIn = 64;

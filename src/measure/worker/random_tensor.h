@@ -13,6 +13,6 @@ Tensor random_tensor(const TensorType& type, std::mt19937& random);
 // Edge cases: zeros of both signs, halves, small powers of two, occasionally a larger number. Their
 // sums and products are exact in any order, so that functions of sums may be ill-conditioned.
 // Integers as in random_tensor.
-Tensor awkward_tensor(const TensorType& type, std::mt19937& random);
+Tensor edge_case_tensor(const TensorType& type, std::mt19937& random);
 
 }  // namespace aoe

@@ -54,7 +54,7 @@ Callable callable(const std::string& text, const StoredPolicies* policies, const
 
 }  // namespace
 
-std::vector<std::vector<double>> WorkerSession::rounds_alone(
+std::vector<std::vector<double>> WorkerSession::time_tasks(
     const std::vector<std::string>& workloads, int rounds) {
   std::vector<std::optional<Callable>> ready;
   for (const std::string& text : workloads) {

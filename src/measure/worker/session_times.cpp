@@ -29,7 +29,7 @@ constexpr double kFarBeyond = 4;
 constexpr double kLongNs = 100e6;
 
 // Detects the candidates of a request that are too slow.
-class SlowOnes {
+class SlowCandidates {
  public:
   // Records a run; whether it shows that the candidate is too slow.
   bool is_slow(CandidateId candidate, double ns, double limit_ns) {
@@ -135,7 +135,7 @@ PassesResult WorkerSession::passes(const std::vector<Assignment>& assignments,
   size_t steps = 0;
   for (const SessionWorkload& of : workloads_) steps = std::max(steps, of.uses.back().step + 1);
   PassRun run(*this, steps);
-  SlowOnes slow;
+  SlowCandidates slow;
   for (const Assignment& assignment : assignments) {
     for (size_t w = 0; w < workloads_.size(); ++w) {
       const CandidateId asked = assignment.workloads[w];
@@ -244,7 +244,7 @@ AloneResult WorkerSession::alone(int workload, const std::vector<CandidateId>& o
   for (Tensor& output : of.alone_outputs) to.push_back(output.raw());
   auto* const work = static_cast<std::byte*>(work_.get());
   const HelpersAwake helpers(threads_);
-  SlowOnes slow;
+  SlowCandidates slow;
   for (const CandidateId candidate : order) {
     if (abandoned.contains(candidate)) {
       result.ns.push_back(kNaN);

@@ -112,7 +112,7 @@ class WorkerProcess {
   // 0.
   int ended_by();
   // The end of its error stream.
-  std::string last_words() const;
+  std::string stderr_tail() const;
 
  private:
   File socket_;
@@ -162,7 +162,7 @@ int WorkerProcess::ended_by() {
   return ended > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-std::string WorkerProcess::last_words() const {
+std::string WorkerProcess::stderr_tail() const {
   constexpr off_t kMost = 300;
   const off_t size = lseek(error_stream_.get(), 0, SEEK_END);
   std::string words(static_cast<size_t>(std::clamp<off_t>(size, 0, kMost)), '\0');
@@ -250,9 +250,9 @@ class Worker::Client {
     return result;
   }
 
-  std::vector<std::vector<double>> rounds_alone(const std::vector<std::string>& workloads,
-                                                int rounds) {
-    auto answer = ask({{"do", "rounds_alone"}, {"workloads", workloads}, {"rounds", rounds}});
+  std::vector<std::vector<double>> time_tasks(const std::vector<std::string>& workloads,
+                                              int rounds) {
+    auto answer = ask({{"do", "time_tasks"}, {"workloads", workloads}, {"rounds", rounds}});
     if (std::holds_alternative<Loss>(answer)) {
       return std::vector<std::vector<double>>(workloads.size());
     }
@@ -296,7 +296,7 @@ class Worker::Client {
     const bool same =
         std::equal(workloads_.begin(), workloads_.end(), opened.begin(), opened.end(),
                    [](const OpenWorkload& a, const OpenWorkload& b) { return a.text == b.text; });
-    require(same, "'{}' is no longer the model that it was", target_.model.string());
+    require(same, "'{}' has changed since the job began", target_.model.string());
   }
 
   // Sends the process the candidates that it does not know yet: those of a process that it
@@ -305,7 +305,7 @@ class Worker::Client {
     for (const CandidateId id : candidates) {
       if (id == CandidateId::baseline) continue;
       const auto found = known_.find(id);
-      require(found != known_.end(), "candidate {} has failed, or never was", id);
+      require(found != known_.end(), "candidate {} is unknown or has failed", id);
       Known& known = found->second;
       if (known.introduced) continue;
       auto answer = exchange(introduction("adopt", id, known.candidate));
@@ -402,7 +402,8 @@ class Worker::Client {
     const CandidateId candidate = page.candidate.load();
     const int signal = process_->ended_by();
     if (timed_out_) {
-      return {candidate, {Cause::time_out, fmt::format("no end after {} s", seconds_for(phase))}};
+      return {candidate,
+              {Cause::time_out, fmt::format("no progress for {} s", seconds_for(phase))}};
     }
     if (page.strayed.load()) return {candidate, {Cause::out_of_bounds, to_string(page.stray)}};
     if (signal == SIGKILL) {
@@ -410,7 +411,7 @@ class Worker::Client {
     }
     std::string detail = signal != 0 ? fmt::format("signal {} ({})", signal, strsignal(signal))
                                      : "the worker process ended";
-    const std::string words = process_->last_words();
+    const std::string words = process_->stderr_tail();
     if (!words.empty()) detail += ": " + words;
     return {candidate, {Cause::crash, Error(detail).what()}};
   }
@@ -443,9 +444,9 @@ AloneResult Worker::alone(int workload, const std::vector<CandidateId>& order, C
                           double limit_ns) {
   return client_->alone(workload, order, caches, limit_ns);
 }
-std::vector<std::vector<double>> Worker::rounds_alone(const std::vector<std::string>& workloads,
-                                                      int rounds) {
-  return client_->rounds_alone(workloads, rounds);
+std::vector<std::vector<double>> Worker::time_tasks(const std::vector<std::string>& workloads,
+                                                    int rounds) {
+  return client_->time_tasks(workloads, rounds);
 }
 void Worker::replace() { client_->replace(); }
 int64_t Worker::losses() const { return client_->losses(); }

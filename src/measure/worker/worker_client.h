@@ -139,8 +139,8 @@ class Worker {
   // Calls workloads, which need not belong to the model, in rounds of one turn each, with the
   // policies that loading would give them. Returns for each workload the minimum time of a call in
   // each round, in ns; empty for a workload that cannot be compiled or run.
-  std::vector<std::vector<double>> rounds_alone(const std::vector<std::string>& workloads,
-                                                int rounds);
+  std::vector<std::vector<double>> time_tasks(const std::vector<std::string>& workloads,
+                                              int rounds);
 
   // Continues with a fresh process that has run nothing yet.
   void replace();

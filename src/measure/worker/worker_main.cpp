@@ -24,15 +24,15 @@ WorkerPage* page_of_this = nullptr;
 
 // Signal handler: records which guarded memory the faulting address belongs to, then lets the
 // signal end the process by its default action.
-void note_stray(int signal, siginfo_t* info, void*) {
+void record_stray(int signal, siginfo_t* info, void*) {
   if (stray_at(info->si_addr, page_of_this->stray)) page_of_this->strayed.store(true);
   ::signal(signal, SIG_DFL);
   if (info->si_code <= 0) raise(signal);  // sent by kill(): returning would not repeat it
 }
 
-void catch_strays() {
+void install_fault_handler() {
   struct sigaction action = {};
-  action.sa_sigaction = note_stray;
+  action.sa_sigaction = record_stray;
   action.sa_flags = SA_SIGINFO;
   for (const int fault : {SIGSEGV, SIGBUS}) sigaction(fault, &action, nullptr);
 }
@@ -101,8 +101,8 @@ class Requests {
       return to_json(
           session_->passes(assignments_of(request.at("assignments")), request.at("limits_ns")));
     }
-    if (what == "rounds_alone") {
-      return {{"ns", session_->rounds_alone(request.at("workloads"), request.at("rounds"))}};
+    if (what == "time_tasks") {
+      return {{"ns", session_->time_tasks(request.at("workloads"), request.at("rounds"))}};
     }
     require(what == "alone", "'{}' is no request", what);
     return to_json(session_->alone(request.at("workload"), request.at("order"),
@@ -148,7 +148,7 @@ int run_worker(int socket, int page, const std::filesystem::path& model,
   require(shared != MAP_FAILED, "aoe worker is started by aoe itself, not by hand");
   page_of_this = static_cast<WorkerPage*>(shared);
   leave_no_core_file();
-  catch_strays();
+  install_fault_handler();
   end_with(socket);
   // Ctrl-C at the terminal also reaches workers, but is for the client, which closes the socket.
   signal(SIGINT, SIG_IGN);

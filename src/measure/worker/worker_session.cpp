@@ -90,7 +90,7 @@ void WorkerSession::open_model(const WorkerTarget& target) {
     require(port.type.kind == ValueType::Kind::tensor && port.type.is_static(),
             "input '{}' is {}: only fixed shapes are measured; fix it with --input_shape",
             port.name, port.describe());
-    require(port.type.dtype != DType::string, "input '{}': random strings would mean nothing",
+    require(port.type.dtype != DType::string, "input '{}': strings cannot be generated at random",
             port.name);
     inputs_.emplace_back(random_tensor(port.type.tensor(), random));
   }

@@ -39,8 +39,8 @@ class WorkerSession {
                       const std::vector<double>& limits_ns);
   AloneResult alone(int workload, const std::vector<CandidateId>& order, Caches caches,
                     double limit_ns);
-  std::vector<std::vector<double>> rounds_alone(const std::vector<std::string>& workloads,
-                                                int rounds);
+  std::vector<std::vector<double>> time_tasks(const std::vector<std::string>& workloads,
+                                              int rounds);
 
  private:
   // A distinct workload, numbered as in workloads().

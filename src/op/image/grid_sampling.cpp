@@ -33,7 +33,7 @@ struct GridAxis {
   }
 
   // Moves a position outside the axis back inside, unless the padding mode is zeros.
-  Expr brought_back(const Expr& at) const {
+  Expr pad_position(const Expr& at) const {
     switch (beyond) {
       case Beyond::zeros: return at;
       case Beyond::border:
@@ -92,7 +92,7 @@ void grid_sample(OpContext& op) {
         for (size_t i = 0; i < rank; ++i) {
           const Expr which = Expr::integer(DType::i64, static_cast<int64_t>(rank - 1 - i));
           const Expr position = axes[i].position(cast(type, grid(joined(at, {which}))));
-          point.push_back(nearest ? round(position) : axes[i].brought_back(position));
+          point.push_back(nearest ? round(position) : axes[i].pad_position(position));
         }
         return point;
       });

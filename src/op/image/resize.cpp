@@ -226,7 +226,8 @@ Operand resized(Builder& b, const Operand& x, const Style& style,
 }
 
 ResizedAxis scaled_axis(const Shape& shape, int64_t axis, double scale) {
-  require(std::isfinite(scale) && scale > 0, "a scale of {} for axis {}", scale, axis);
+  require(std::isfinite(scale) && scale > 0,
+          "the scale of axis {1} is {0}; a positive number is expected", scale, axis);
   const int64_t input = shape[static_cast<size_t>(axis)];
   // In f32, as exporters compute shapes: 10 elements times 0.7f are 7.
   const float output = std::floor(static_cast<float>(input) * static_cast<float>(scale));

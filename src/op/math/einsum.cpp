@@ -166,7 +166,8 @@ void einsum(OpContext& op) {
     output = implied_output(terms, expanded({{}, 0}, most_hidden));
   }
   for (size_t i = 0; i < output.size(); ++i) {
-    require(extents.contains(output[i]), "equation '{}' makes up an axis of its output", text);
+    require(extents.contains(output[i]),
+            "the output of equation '{}' has a label that no input has", text);
     require(std::find(output.begin() + i + 1, output.end(), output[i]) == output.end(),
             "equation '{}' repeats an axis of its output", text);
   }

@@ -133,7 +133,7 @@ void qlinear_matmul(OpContext& op) {
   const Operand y =
       op.map({sum, per_row(op, op.in(1), a), op.in(4), op.in(6), op.in(7)},
              [](const std::vector<Expr>& e) { return requantized(e[0], e[1], e[2], e[3], e[4]); });
-  require(y.shape == sum.shape, "scales widen the product from {} to {}", to_string(sum.shape),
+  require(y.shape == sum.shape, "scales broadcast the product from {} to {}", to_string(sum.shape),
           to_string(y.shape));
   op.out(y);
 }

@@ -8,8 +8,8 @@ namespace {
 
 template <typename Enum>
 Enum numbered(int64_t value, Enum last, std::string_view what) {
-  require(value >= 0 && value <= static_cast<int64_t>(last), "{} has no meaning for {}", what,
-          value);
+  require(value >= 0 && value <= static_cast<int64_t>(last), "{} is {}, which is not a valid value",
+          what, value);
   return static_cast<Enum>(value);
 }
 
@@ -135,7 +135,7 @@ const TreeEnsemble::Leaf& TreeEnsemble::leaf_of(size_t root,
                                                 std::span<const double> features) const {
   Branch at{root, false};
   for (size_t steps = 0; !at.leaf; ++steps) {
-    require(steps <= nodes_.size(), "the branches of node {} run in a circle", root);
+    require(steps <= nodes_.size(), "the tree with root {} has a cycle", root);
     const TreeNode& node = nodes_[at.to];
     at = goes_true(node, features) ? node.if_true : node.if_false;
   }

@@ -45,8 +45,9 @@ Grams read_grams(const OpContext& op) {
   grams.longest = op.integer("max_gram_length");
   grams.max_skip = op.integer("max_skip_count");
   require(grams.shortest >= 1 && grams.longest >= grams.shortest && grams.max_skip >= 0,
-          "n-grams of {} to {} words with up to {} skipped", grams.shortest, grams.longest,
-          grams.max_skip);
+          "n-grams of {} to {} words with up to {} skipped: 1 <= minimum <= maximum and 0 <= "
+          "skipped are expected",
+          grams.shortest, grams.longest, grams.max_skip);
   const std::vector<std::string> texts = op.texts("pool_strings");
   const std::vector<int64_t> numbers = op.integers("pool_int64s", {});
   require(texts.empty() != numbers.empty(),

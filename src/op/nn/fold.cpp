@@ -30,9 +30,9 @@ Expr FoldAxis::block(const Expr& quotient, const Expr& tap) const {
   return select(eq(mod(at, g_.stride), 0), at / g_.stride, Expr::integer(DType::i64, -1));
 }
 
-bool Fold::kernel_runs_out() const {
+bool Fold::kernel_index_may_exceed() const {
   return std::any_of(axes.begin(), axes.end(),
-                     [](const FoldAxis& axis) { return axis.kernel_runs_out(); });
+                     [](const FoldAxis& axis) { return axis.kernel_index_may_exceed(); });
 }
 
 Operand Fold::sum(Builder& b, DType dtype, const Shape& lead, const Shape& over,

@@ -29,11 +29,11 @@ class FoldAxis {
   int64_t remainders() const { return remainders_; }
   int64_t taps() const { return taps_; }
 
-  // Returns the index of the kernel; it can be out of bounds if kernel_runs_out().
+  // Returns the index of the kernel; it can be out of bounds if kernel_index_may_exceed().
   Expr kernel(const Expr& remainder, const Expr& tap) const;
   // Returns the index of the block, out of bounds if there is none for the pair.
   Expr block(const Expr& quotient, const Expr& tap) const;
-  bool kernel_runs_out() const { return taps_ * remainders_ > g_.kernel; }
+  bool kernel_index_may_exceed() const { return taps_ * remainders_ > g_.kernel; }
 
   // In [quotient, remainder] as one axis: elements before the first output, and the total number.
   int64_t before() const { return before_; }
@@ -57,7 +57,7 @@ struct Fold {
   using Element = std::function<Expr(const Axes& lead, const Axes& reduced, const Axes& kernel,
                                      const Axes& block)>;
 
-  bool kernel_runs_out() const;
+  bool kernel_index_may_exceed() const;
   Operand sum(Builder& b, DType dtype, const Shape& lead, const Shape& over, const Element& element,
               const Finish& finish = {}) const;
 };

@@ -13,7 +13,8 @@ class Step {
   Step(OpContext& op, int states) : op_(op), states_(states) {
     const int given = op.input_count() - 2;
     require(given > 0 && given % (2 + states) == 0,
-            "{} inputs are no rate, no count and {} for each tensor", op.input_count(), 2 + states);
+            "{} inputs, where a rate, a count and {} for each tensor are expected",
+            op.input_count(), 2 + states);
     tensors_ = given / (2 + states);
     rate_ = scalar_in(op, 0);
     count_ = scalar_in(op, 1);

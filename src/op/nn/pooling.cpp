@@ -13,7 +13,9 @@ Window pooling_window(const OpContext& op) {
 }
 
 // The window for reductions over the input, without kernel positions that only meet padding.
-Window seeing_window(const OpContext& op) { return pooling_window(op).without_blind_positions(); }
+Window reduction_window(const OpContext& op) {
+  return pooling_window(op).without_padding_only_taps();
+}
 
 // Index into the input for an output point and a kernel position.
 Axes index_at(const Window& window, const Axes& out, const Axes& in) {
@@ -44,7 +46,7 @@ Expr column_major(Expr flat, const Shape& extents) {
 }
 
 void max_pool(OpContext& op) {
-  const Window window = seeing_window(op);
+  const Window window = reduction_window(op);
   const Operand x = op.in(0);
   const Shape shape = pooled_shape(op, window);
   const auto value = [&](const Axes& out, const Axes& in) {
@@ -90,7 +92,7 @@ Expr count_along(const Window& window, size_t axis, const Expr& out, bool with_p
 
 void average_pool(OpContext& op) {
   const Window window = pooling_window(op);
-  const Window seeing = window.without_blind_positions();
+  const Window seeing = window.without_padding_only_taps();
   const Operand x = op.in(0);
   const bool with_padding = op.flag("count_include_pad", false);
   const DType type = wide_type(x.dtype);
@@ -131,7 +133,7 @@ int64_t norm_of(const OpContext& op) {
 }
 
 void lp_pool(OpContext& op) {
-  const Window window = seeing_window(op);
+  const Window window = reduction_window(op);
   const Operand x = op.in(0);
   const int64_t p = norm_of(op);
   const DType type = wide_type(x.dtype);
@@ -188,8 +190,8 @@ void global_lp_pool(OpContext& op) {
 }
 
 // A host kernel: the positions to write to are in a tensor.
-std::vector<Value> put_back(const Tensor& x, const Tensor& places, const Shape& pooled_from,
-                            const Shape& shape) {
+std::vector<Value> unpool(const Tensor& x, const Tensor& places, const Shape& pooled_from,
+                          const Shape& shape) {
   Tensor y = Tensor::zeros({x.dtype(), shape});
   const Shape from_strides = row_major_strides(pooled_from);
   const Shape strides = row_major_strides(shape);
@@ -241,7 +243,7 @@ void max_unpool(OpContext& op) {
   const TensorType type{op.dtype(0), shape};
   element_count(pooled_from);
   op.host({type}, [pooled_from, shape](const HostCall& call) {
-    return put_back(call.inputs[0].tensor(), call.inputs[1].tensor(), pooled_from, shape);
+    return unpool(call.inputs[0].tensor(), call.inputs[1].tensor(), pooled_from, shape);
   });
 }
 

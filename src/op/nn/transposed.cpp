@@ -100,8 +100,9 @@ void conv_transpose(OpContext& op) {
       [&](const Axes& out, const Axes& in, const Axes& kernel, const Axes& block) {
         const Axes at_x = joined(joined(joined(Axes{out[0]}, group(out)), in), block);
         const Axes at_w = joined(joined(joined(group(out), in), {out.back()}), kernel);
-        return product(image.or_outside(at_x, zero),
-                       fold.kernel_runs_out() ? filter.or_outside(at_w, zero) : filter(at_w));
+        return product(image.or_outside(at_x, zero), fold.kernel_index_may_exceed()
+                                                         ? filter.or_outside(at_w, zero)
+                                                         : filter(at_w));
       },
       [&](const Axes& out, const Expr& sum) {
         if (!offset) return sum;

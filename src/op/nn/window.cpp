@@ -14,7 +14,7 @@ int64_t covered(int64_t kernel, int64_t dilation) {
 }
 
 // auto_pad SAME: ceil(extent / stride) outputs; padding differs by at most one between both ends.
-void pad_alike(Window& window, size_t axis, bool more_at_end) {
+void pad_same(Window& window, size_t axis, bool more_at_end) {
   const int64_t stride = window.strides[axis];
   const int64_t extent = window.input[axis];
   const int64_t output = ceil_div(extent, stride);
@@ -57,7 +57,7 @@ Axes Window::positions(std::span<const Expr> out, std::span<const Expr> in) cons
   return index;
 }
 
-Window Window::without_blind_positions() const {
+Window Window::without_padding_only_taps() const {
   Window result = *this;
   for (size_t i = 0; i < rank(); ++i) {
     const int64_t last_start = std::max<int64_t>(output[i] - 1, 0) * strides[i];
@@ -130,7 +130,7 @@ Window window_of(const OpContext& op, const Shape& x, Shape kernel, bool ceil_mo
   }
   for (size_t i = 0; i < rank; ++i) {
     if (auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower) {
-      pad_alike(window, i, auto_pad == AutoPad::same_upper);
+      pad_same(window, i, auto_pad == AutoPad::same_upper);
     } else {
       count_outputs(window, i, ceil_mode && auto_pad == AutoPad::explicit_pads);
     }

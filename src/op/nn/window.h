@@ -26,7 +26,7 @@ struct Window {
   Axes positions(std::span<const Expr> out, std::span<const Expr> in) const;
   // Returns the window without kernel positions that meet only padding at every output position.
   // Kernel extents come from a file and may be huge; the remaining ones are bounded by the input.
-  Window without_blind_positions() const;
+  Window without_padding_only_taps() const;
   // Returns whether any window extends beyond the input.
   bool reaches_outside() const;
   // Loads the element at `index`, or `outside` in the padding.

@@ -80,7 +80,8 @@ void append_stacked(const HostCall& call, const std::vector<ScanOutput>& scanned
 }
 
 void loop(OpContext& op) {
-  require(op.has(0) || op.has(1), "without a trip count and a condition it never ends");
+  require(op.has(0) || op.has(1),
+          "it has neither a trip count nor a condition and would not terminate");
   const size_t carried = static_cast<size_t>(std::max(2, op.input_count()) - 2);
   const auto outputs = static_cast<size_t>(op.output_count());
   require(outputs >= carried,

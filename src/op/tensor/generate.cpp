@@ -81,7 +81,7 @@ void eye_like(OpContext& op) {
   const Shape& shape = op.shape(0);
   require(shape.size() == 2, "the input has shape {} where a matrix is expected", to_string(shape));
   const DType type = op.has_attr("dtype") ? dtype_attr(op, "dtype") : op.dtype(0);
-  require(type != DType::string, "strings have no one and no zero");
+  require(type != DType::string, "strings are not supported");
   const int64_t diagonal = op.integer("k", 0);
   op.out(op.compute(
       shape, [&](const Axes& point) { return cast(type, eq(point[1] - point[0], diagonal)); }));

@@ -37,7 +37,7 @@ Operand pad(Builder& b, const Operand& x, const std::vector<Margin>& margins, Pa
             "margins of {} and {} cut off more than an axis of {} has", before, after, extent);
     shape.push_back(checked_add(checked_add(extent, before), after));
     require(mode == PadMode::constant || start < end || shape.back() == 0,
-            "nothing is left of an axis of {} to pad it from", extent);
+            "an axis of {} is cropped to nothing and cannot be padded from its elements", extent);
     kept.push_back({start, end - start, 1});
   }
   const bool padded = std::any_of(margins.begin(), margins.end(),

@@ -154,7 +154,7 @@ void unique(OpContext& op) {
     const Tensor& given = call.inputs[0].tensor();
     const Tensor x = flat ? given.reshaped({given.count()}) : given;
     const AxisView along = view_along(x.shape(), axis);
-    require(x.count() > 0 || along.extent == 0, "slices of {} have nothing to tell them apart",
+    require(x.count() > 0 || along.extent == 0, "slices of {} have no elements to compare",
             to_string(x.type()));
     std::vector<Group> groups = groups_of(x, along);
     if (!sorted) {

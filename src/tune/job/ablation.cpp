@@ -80,7 +80,7 @@ std::vector<Ablation> most_promising(std::vector<Ablation> all, const SearchMemo
 }
 
 // The ablations of each winner that there is time for.
-std::vector<Ablated> chosen(const std::vector<Winner>& winners, const Opened& opened,
+std::vector<Ablated> chosen(const std::vector<Winner>& winners, const OpenedModel& opened,
                             const AblationCost& cost) {
   std::vector<std::vector<Ablation>> all;
   std::vector<size_t> counts;
@@ -174,7 +174,7 @@ std::vector<size_t> affordable(const std::vector<size_t>& counts, const Ablation
   return left;
 }
 
-AblationPasses::AblationPasses(std::vector<Ablated> all, const Opened& opened, Random& random)
+AblationPasses::AblationPasses(std::vector<Ablated> all, const OpenedModel& opened, Random& random)
     : all_(std::move(all)), least_loss_(opened.margin) {
   std::vector<std::vector<CandidateId>> turns(opened.workloads.size(), {CandidateId::baseline});
   size_t longest = 1;
@@ -240,7 +240,7 @@ std::vector<std::vector<DecisionLoss>> AblationPasses::losses(const PassesResult
   return losses;
 }
 
-std::vector<Explanation> explained(const std::vector<Winner>& winners, const Opened& opened,
+std::vector<Explanation> explained(const std::vector<Winner>& winners, const OpenedModel& opened,
                                    const AblationCost& cost,
                                    const std::function<Answer(const Request&)>& ask,
                                    Random& random) {

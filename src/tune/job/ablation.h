@@ -8,7 +8,7 @@
 #include "policy/space.h"
 #include "search/search_memory.h"
 #include "tune/job/explanation.h"
-#include "tune/machine/machine.h"
+#include "tune/runner/runner.h"
 
 namespace aoe {
 
@@ -51,7 +51,7 @@ struct Ablated {
 // evaluates their times.
 class AblationPasses {
  public:
-  AblationPasses(std::vector<Ablated> all, const Opened& opened, Random& random);
+  AblationPasses(std::vector<Ablated> all, const OpenedModel& opened, Random& random);
 
   const PassesRequest& wanted() const { return wanted_; }
 
@@ -78,7 +78,7 @@ struct Winner {
 // Explains each winner; `winners` are sorted by importance. Makes at most two requests (compile,
 // then time), and none if there is no time: then explanations have only the roofline position. The
 // result is a function of the arguments and the answers.
-std::vector<Explanation> explained(const std::vector<Winner>& winners, const Opened& opened,
+std::vector<Explanation> explained(const std::vector<Winner>& winners, const OpenedModel& opened,
                                    const AblationCost& cost,
                                    const std::function<Answer(const Request&)>& ask,
                                    Random& random);

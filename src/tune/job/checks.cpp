@@ -89,7 +89,7 @@ void Checks::race() {
   std::vector<size_t> to_beat;
   for (const Finalists& one : racing_now) {
     const TunedWorkload& tuned = tuned_[one.tuned];
-    for (const SeenPolicy& seen : one.policies) {
+    for (const ScreenedPolicy& seen : one.policies) {
       entrants.push_back({tuned.workload, seen.policy});
     }
     to_beat.push_back(entrants.size());
@@ -100,12 +100,12 @@ void Checks::race() {
   const auto decided = [&] { return races.over() || (!last_ && races.share() >= kEarlyRace); };
   while (!decided() && job_.elapsed_s() < end_s_) {
     races.add(job_.ask({{}, races.next()}).measured);
-    told_(JobProgress::Phase::racing, races.share());
+    on_progress_(JobProgress::Phase::racing, races.share());
   }
   for (size_t i = 0; i < racing_now.size(); ++i) {
     TunedWorkload& tuned = tuned_[racing_now[i].tuned];
     if (decided()) {
-      for (const SeenPolicy& seen : racing_now[i].policies) tuned.raced.insert(seen.policy);
+      for (const ScreenedPolicy& seen : racing_now[i].policies) tuned.raced.insert(seen.policy);
     }
     const auto winner = races.winner(tuned.workload);
     const bool has_rival = tuned.challenger || tuned.proven;
@@ -161,7 +161,7 @@ std::vector<Accepted> Checks::confirm_block() {
     const Proof& proof = proofs_->proof(g);
     if (!tuned.challenger) continue;
     tuned.evidence = proofs_->evidence(g);
-    if (proof.decision == ProofDecision::go_on) continue;
+    if (proof.decision == ProofDecision::undecided) continue;
     const bool is_accepted = proof.decision == ProofDecision::accepted;
     job_.record_decision(
         fmt::format("confirmation of workload {}", tuned.workload),
@@ -170,8 +170,8 @@ std::vector<Accepted> Checks::confirm_block() {
     if (is_accepted) proven.push_back(accept(tuned, job_.gain_of(*proofs_, g)));
     tuned.challenger.reset();
   }
-  told_(JobProgress::Phase::confirming,
-        static_cast<double>(blocks_) / static_cast<double>(most_blocks_));
+  on_progress_(JobProgress::Phase::confirming,
+               static_cast<double>(blocks_) / static_cast<double>(most_blocks_));
   return proven;
 }
 

@@ -14,10 +14,10 @@ namespace aoe {
 class Checks {
  public:
   // Called with the completed share of a race or of a confirmation.
-  using Told = std::function<void(JobProgress::Phase, double share)>;
+  using OnProgress = std::function<void(JobProgress::Phase, double share)>;
 
-  Checks(JobContext& job, std::vector<TunedWorkload>& tuned, Told told)
-      : job_(job), tuned_(tuned), told_(std::move(told)) {}
+  Checks(JobContext& job, std::vector<TunedWorkload>& tuned, OnProgress on_progress)
+      : job_(job), tuned_(tuned), on_progress_(std::move(on_progress)) {}
 
   // Runs the races and prepares the confirmation of the winners; both end at `end_s` at the latest.
   // The last checks cover all workloads and decide every confirmation. Earlier ones cover the
@@ -33,9 +33,9 @@ class Checks {
  private:
   // The candidates of one workload that race.
   struct Finalists {
-    size_t tuned = 0;                  // index into tuned_
-    std::vector<SeenPolicy> policies;  // fastest first
-    double promise = 0;                // share of the model's time that the best should save
+    size_t tuned = 0;                      // index into tuned_
+    std::vector<ScreenedPolicy> policies;  // fastest first
+    double promise = 0;                    // share of the model's time that the best should save
   };
 
   static double share_to_beat(const TunedWorkload& tuned);
@@ -47,7 +47,7 @@ class Checks {
 
   JobContext& job_;
   std::vector<TunedWorkload>& tuned_;
-  Told told_;
+  OnProgress on_progress_;
 
   double end_s_ = 0;
   bool last_ = false;  // these are the last checks

@@ -19,9 +19,9 @@ std::string default_policy_of(const std::string& text, const Device& device) {
 
 }  // namespace
 
-std::vector<Claim> measured_claims(Machine& machine, const Opened& opened,
-                                   const std::vector<Found>& entries, const Device& device,
-                                   const std::function<void(double)>& told) {
+std::vector<Claim> measured_claims(Runner& runner, const OpenedModel& opened,
+                                   const std::vector<LookupResult>& entries, const Device& device,
+                                   const std::function<void(double)>& on_progress) {
   std::vector<Claim> claims;
   Request check;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -32,7 +32,7 @@ std::vector<Claim> measured_claims(Machine& machine, const Opened& opened,
     check.compile.push_back({workload, default_policy_of(opened.workloads[i].text, device)});
   }
   if (claims.empty()) return claims;
-  const Answer checked = machine.ask(check);
+  const Answer checked = runner.ask(check);
   std::vector<Candidate> defaults;
   std::vector<std::vector<size_t>> groups;
   std::vector<size_t> claim_of;
@@ -47,8 +47,8 @@ std::vector<Claim> measured_claims(Machine& machine, const Opened& opened,
   Proofs proofs(opened.workloads.size(), defaults, groups, false, block_pairs(opened),
                 {.most_blocks = kBlocks, .to_the_end = true}, random);
   while (!proofs.over()) {
-    proofs.add(machine.ask({{}, proofs.next()}).measured);
-    told(proofs.share());
+    proofs.add(runner.ask({{}, proofs.next()}).measured);
+    on_progress(proofs.share());
   }
   for (size_t i = 0; i < claim_of.size(); ++i) {
     // The candidates are the default policies, so the speed-up of the bank's is the reciprocal.

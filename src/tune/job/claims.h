@@ -7,7 +7,7 @@
 #include "bank/bank.h"
 #include "device/device.h"
 #include "measure/statistics/intervals.h"
-#include "tune/machine/machine.h"
+#include "tune/runner/runner.h"
 
 namespace aoe {
 
@@ -27,10 +27,10 @@ struct Claim {
 };
 
 // Measures the claims of a bank about a model. `machine` has opened the model with the bank's
-// policies; `entries` has what the bank found for each workload. `told` is called with the
+// policies; `entries` has what the bank found for each workload. `on_progress` is called with the
 // completed share.
-std::vector<Claim> measured_claims(Machine& machine, const Opened& opened,
-                                   const std::vector<Found>& entries, const Device& device,
-                                   const std::function<void(double)>& told);
+std::vector<Claim> measured_claims(Runner& runner, const OpenedModel& opened,
+                                   const std::vector<LookupResult>& entries, const Device& device,
+                                   const std::function<void(double)>& on_progress);
 
 }  // namespace aoe

@@ -39,8 +39,8 @@ double Expectation::saving(size_t first, size_t last) const {
   return part_ * gap() * (left(first) - left(last));
 }
 
-Allotment allotted(std::span<const Expectation* const> workloads, size_t samples,
-                   size_t most_of_one) {
+Allotment allocate_samples(std::span<const Expectation* const> workloads, size_t samples,
+                           size_t most_of_one) {
   // Thousands of samples are allotted in strides, because consecutive savings differ little then.
   constexpr size_t kSteps = 256;
   const size_t stride = std::max<size_t>(1, samples / kSteps);

@@ -54,7 +54,7 @@ struct Allotment {
   std::vector<size_t> samples;  // for each workload
   double saving = 0;            // of all samples, as a share of the model's time
 };
-Allotment allotted(std::span<const Expectation* const> workloads, size_t samples,
-                   size_t most_of_one);
+Allotment allocate_samples(std::span<const Expectation* const> workloads, size_t samples,
+                           size_t most_of_one);
 
 }  // namespace aoe

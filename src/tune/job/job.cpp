@@ -47,22 +47,22 @@ std::vector<Policy> adapted(const Space& space, const std::vector<TransferSeed>&
 
 }  // namespace
 
-Job::Job(Machine& machine, const Device& device, const JobOptions& options,
+Job::Job(Runner& runner, const Device& device, const JobOptions& options,
          std::function<void(const JobProgress&)> display)
     : options_(options),
-      job_(machine, options.seed, options.budget_s),
+      job_(runner, options.seed, options.budget_s),
       device_(device),
       display_(std::move(display)),
       timetable_(options.budget_s),
       sampling_(job_, tuned_, options.runs),
       checks_(job_, tuned_, [this](JobProgress::Phase phase, double share) {
-        tell(phase, last_ ? kSearched + (kChecked - kSearched) * share : 0);
+        report_progress(phase, last_ ? kSearched + (kChecked - kSearched) * share : 0);
       }) {}
 
-const Opened& Job::open() { return job_.open(); }
+const OpenedModel& Job::open() { return job_.open(); }
 
 void Job::choose(const std::vector<bool>& chosen, const std::vector<TransferSeed>& seeds) {
-  const Opened& opened = job_.opened();
+  const OpenedModel& opened = job_.opened();
   for (size_t i = 0; i < opened.workloads.size(); ++i) {
     const OpenWorkload& one = opened.workloads[i];
     const double share = one.baseline_ns / pass_ns(opened);
@@ -80,7 +80,7 @@ void Job::choose(const std::vector<bool>& chosen, const std::vector<TransferSeed
       plan.seeds.insert(plan.seeds.begin(), space->default_policy());
     }
     tuned.memory = std::make_shared<SearchMemory>(space, ranker_, baseline);
-    tuned.searcher = aoe::search(tuned.memory, std::move(plan));
+    tuned.searcher = make_searcher(tuned.memory, std::move(plan));
     waiting_.push_back(std::move(tuned));
   }
   std::stable_sort(waiting_.begin(), waiting_.end(),
@@ -100,7 +100,7 @@ std::vector<Accepted> Job::next_proven() {
       std::vector<Accepted> proven = checks_.confirm_block();
       if (!proven.empty()) return proven;
     }
-    end_checks();
+    finish_round();
   }
 }
 
@@ -108,7 +108,7 @@ JobResult Job::finish() {
   std::vector<Accepted> proven = accepted();
   explain(proven);
   compare_whole_model(job_, std::move(proven), result_, [this](double share) {
-    tell(JobProgress::Phase::whole_model, kChecked + (1 - kChecked) * share);
+    report_progress(JobProgress::Phase::whole_model, kChecked + (1 - kChecked) * share);
   });
   result_.elapsed_s = job_.elapsed_s();
   result_.tried = sampling_.timed();
@@ -147,8 +147,9 @@ void Job::begin_with(size_t count) {
 }
 
 void Job::search() {
-  sampling_.run([this] { return timetable_.round_goes_on(job_.elapsed_s()) && search_goes_on(); },
-                [this] { tell(JobProgress::Phase::searching, kSearched * searched_by_count()); });
+  sampling_.run(
+      [this] { return timetable_.round_goes_on(job_.elapsed_s()) && search_goes_on(); },
+      [this] { report_progress(JobProgress::Phase::searching, kSearched * searched_by_count()); });
   last_ = !timetable_.search_goes_on(job_.elapsed_s()) || (waiting_.empty() && !search_goes_on());
   job_.record_decision(
       fmt::format("round {}", ++rounds_),
@@ -159,7 +160,7 @@ void Job::search() {
   checks_.begin(timetable_.checks_end_s(checks_began_s_, last_), last_);
 }
 
-void Job::end_checks() {
+void Job::finish_round() {
   checking_ = false;
   timetable_.record_checks(checks_began_s_, job_.elapsed_s(), checks_.expected_s());
   if (!last_) begin_with(waiting_.size());
@@ -222,9 +223,9 @@ void Job::explain(std::vector<Accepted>& proven) {
 }
 
 // Phases repeat in every round, but the displayed share never decreases.
-void Job::tell(JobProgress::Phase phase, double share) {
-  told_share_ = std::max({told_share_, share, job_.elapsed_s() / options_.budget_s});
-  JobProgress progress{phase, std::min(1.0, told_share_), job_.elapsed_s(), sampling_.timed()};
+void Job::report_progress(JobProgress::Phase phase, double share) {
+  shown_share_ = std::max({shown_share_, share, job_.elapsed_s() / options_.budget_s});
+  JobProgress progress{phase, std::min(1.0, shown_share_), job_.elapsed_s(), sampling_.timed()};
   for (const TunedWorkload& one : tuned_) {
     if (one.proven) ++progress.proven;
     const double speed_up = 1 / one.best_share();

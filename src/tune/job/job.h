@@ -29,12 +29,12 @@ class Job {
  public:
   // `display` is called with the progress after each step.
   Job(
-      Machine& machine, const Device& device, const JobOptions& options,
+      Runner& runner, const Device& device, const JobOptions& options,
       std::function<void(const JobProgress&)> display = [](const JobProgress&) {});
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  const Opened& open();
+  const OpenedModel& open();
 
   // Selects the workloads to tune, one flag each, except those that take a negligible share of the
   // model's time. `seeds` are policies of any workloads; those of the same operators become
@@ -52,14 +52,14 @@ class Job {
   void begin();
   void begin_with(size_t count);
   void search();
-  void end_checks();
+  void finish_round();
   bool search_goes_on() const;
   bool has_budget() const;
   size_t all_samples() const { return options_.samples * (tuned_.size() + waiting_.size()); }
   double searched_by_count() const;
   std::vector<Accepted> accepted() const;
   void explain(std::vector<Accepted>& proven);
-  void tell(JobProgress::Phase phase, double share);
+  void report_progress(JobProgress::Phase phase, double share);
 
   const JobOptions options_;
   JobContext job_;
@@ -75,7 +75,7 @@ class Job {
   bool checking_ = false;  // the round is racing and confirming
   double checks_began_s_ = 0;
   bool last_ = false;  // the current round is the last
-  double told_share_ = 0;
+  double shown_share_ = 0;
   JobResult result_;
 };
 

@@ -46,7 +46,7 @@ struct JobResult {
   std::vector<Accepted> accepted;  // proven, and carried over to the whole model
   std::vector<int> failed;         // workloads whose baseline policy failed its check
   double before_ns = 0;            // of the whole model, as it was opened; 0: not measured
-  size_t taken_back = 0;           // policies proven in place that did not carry over
+  size_t dropped = 0;              // policies proven in place that did not carry over
   size_t tried = 0;                // candidates timed
   // Gain of the whole model, if anything was accepted: proven, or measured but not proven.
   std::optional<Gain> gain, unproven_gain;
@@ -67,7 +67,7 @@ struct JobProgress {
 };
 
 // A policy and its measured time as a share of the baseline's.
-struct SeenPolicy {
+struct ScreenedPolicy {
   std::string policy;
   double share = 1;
 };
@@ -82,7 +82,7 @@ struct TunedWorkload {
 
   std::set<std::string> raced;  // policies that have raced; each races once
   // The winner of a race, which is being confirmed, and the evidence so far.
-  std::optional<SeenPolicy> challenger;
+  std::optional<ScreenedPolicy> challenger;
   ProofSamples evidence;
   // The best confirmed policy.
   std::optional<Accepted> proven;
@@ -93,14 +93,14 @@ struct TunedWorkload {
 // The machine of a job, the opened model, and the time used according to the latest answer.
 class JobContext {
  public:
-  JobContext(Machine& machine, uint64_t seed, double budget_s)
-      : random(seed), budget_s(budget_s), machine_(machine) {}
+  JobContext(Runner& runner, uint64_t seed, double budget_s)
+      : random(seed), budget_s(budget_s), runner_(runner) {}
 
   Random random;
   const double budget_s;
 
-  const Opened& open() {
-    opened_ = machine_.open();
+  const OpenedModel& open() {
+    opened_ = runner_.open();
     elapsed_s_ = opened_.elapsed_s;
     log_line(LogLevel::info,
              fmt::format("opened: {} workloads, {:.3f} ms a pass, A/A noise floor {:.3f}, margin "
@@ -109,16 +109,16 @@ class JobContext {
     return opened_;
   }
   Answer ask(const Request& request) {
-    Answer done = machine_.ask(request);
+    Answer done = runner_.ask(request);
     elapsed_s_ = done.elapsed_s;
     return done;
   }
   void record_decision(const std::string& question, const std::string& decision) {
-    machine_.record_decision(question, decision);
+    runner_.record_decision(question, decision);
     log_line(LogLevel::info, fmt::format("{}: {}", question, decision));
   }
 
-  const Opened& opened() const { return opened_; }
+  const OpenedModel& opened() const { return opened_; }
   const OpenWorkload& workload(int number) const {
     return opened_.workloads[static_cast<size_t>(number)];
   }
@@ -134,8 +134,8 @@ class JobContext {
   }
 
  private:
-  Machine& machine_;
-  Opened opened_;
+  Runner& runner_;
+  OpenedModel opened_;
   double elapsed_s_ = 0;
 };
 

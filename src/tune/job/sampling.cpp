@@ -36,11 +36,11 @@ bool Sampling::is_exhausted() const {
 }
 
 double Sampling::expected_gain() const {
-  return allotted(expectations(), proposed_, proposed_).saving;
+  return allocate_samples(expectations(), proposed_, proposed_).saving;
 }
 
 std::vector<Sampling::Sample> Sampling::propose() {
-  const std::vector<size_t> counts = allotted(expectations(), kBatch, kMostOfOne).samples;
+  const std::vector<size_t> counts = allocate_samples(expectations(), kBatch, kMostOfOne).samples;
   std::vector<Sample> samples;
   for (size_t i = 0; i < tuned_.size(); ++i) {
     if (counts[i] == 0) continue;
@@ -56,7 +56,7 @@ std::vector<Sampling::Sample> Sampling::propose() {
   return samples;
 }
 
-void Sampling::run(const std::function<bool()>& goes_on, const std::function<void()>& told) {
+void Sampling::run(const std::function<bool()>& goes_on, const std::function<void()>& on_progress) {
   std::vector<Sample> ready;  // compiled and checked, to be timed
   for (;;) {
     const std::vector<Sample> next = goes_on() ? propose() : std::vector<Sample>{};
@@ -68,7 +68,7 @@ void Sampling::run(const std::function<bool()>& goes_on, const std::function<voi
       if (done.compiled[i]) learn_failure(next[i], *done.compiled[i]);
       else ready.push_back(next[i]);
     }
-    told();
+    on_progress();
   }
 }
 

@@ -17,8 +17,8 @@ class Sampling {
       : job_(job), tuned_(tuned), runs_(runs) {}
 
   // Takes samples while `goes_on()` holds and there are candidates. Every compiled candidate has
-  // been timed when it returns. `told` is called after each batch.
-  void run(const std::function<bool()>& goes_on, const std::function<void()>& told);
+  // been timed when it returns. `on_progress` is called after each batch.
+  void run(const std::function<bool()>& goes_on, const std::function<void()>& on_progress);
 
   size_t proposed() const { return proposed_; }
   size_t timed() const { return timed_; }

@@ -35,9 +35,8 @@ bool is_failed(const PassesResult& measured, size_t candidate) {
 }  // namespace
 
 bool has_culprit(const PassesResult& measured) {
-  return std::any_of(measured.failed.begin(), measured.failed.end(), [](const auto& failed) {
-    return failed.candidate != CandidateId::baseline;
-  });
+  return std::any_of(measured.failed.begin(), measured.failed.end(),
+                     [](const auto& failed) { return failed.candidate != CandidateId::baseline; });
 }
 
 std::vector<Assignment> interleave_passes(std::vector<std::vector<CandidateId>> turns, size_t runs,
@@ -57,7 +56,7 @@ std::vector<Assignment> interleave_passes(std::vector<std::vector<CandidateId>> 
   return passes;
 }
 
-Screening::Screening(std::vector<Candidate> candidates, const Opened& opened, size_t runs,
+Screening::Screening(std::vector<Candidate> candidates, const OpenedModel& opened, size_t runs,
                      Random& random)
     : opened_(opened), options_{.runs = (runs + 1) / 2} {
   wanted_.candidates = std::move(candidates);
@@ -215,13 +214,13 @@ double Races::speed_up(size_t entrant) const {
   return 0;
 }
 
-double pass_ns(const Opened& opened) {
+double pass_ns(const OpenedModel& opened) {
   double total = 0;
   for (const OpenWorkload& one : opened.workloads) total += one.baseline_ns;
   return std::max(total, 1.0);
 }
 
-size_t block_pairs(const Opened& opened) {
+size_t block_pairs(const OpenedModel& opened) {
   const BlockOptions block;
   return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns(opened))),
                             block.fewest_pairs, 64);
@@ -247,7 +246,7 @@ void Proofs::resume(size_t group, ProofSamples evidence) {
 bool Proofs::over() const {
   return losses_ >= kMostLosses ||
          std::all_of(groups_.begin(), groups_.end(), [](const Group& group) {
-           return group.proof.decision != ProofDecision::go_on;
+           return group.proof.decision != ProofDecision::undecided;
          });
 }
 
@@ -305,7 +304,7 @@ void Proofs::add(const PassesResult& measured) {
   }
   for (size_t g = 0; g < groups_.size(); ++g) {
     Group& group = groups_[g];
-    if (group.proof.decision != ProofDecision::go_on) continue;
+    if (group.proof.decision != ProofDecision::undecided) continue;
     std::vector<double> before;
     std::vector<double> after;
     for (size_t i = 0; i < pairs_; ++i) {

@@ -10,7 +10,7 @@
 #include "measure/statistics/race.h"
 #include "measure/statistics/screen.h"
 #include "policy/space.h"
-#include "tune/machine/machine.h"
+#include "tune/runner/runner.h"
 
 namespace aoe {
 
@@ -19,11 +19,11 @@ namespace aoe {
 // separate random order, so that its effects on the caches of others fall on both sides alike.
 
 // Time of all workloads in one pass of the baseline.
-double pass_ns(const Opened& opened);
+double pass_ns(const OpenedModel& opened);
 
 // Number of pairs of passes per block: fills the time of a block (BlockOptions::block_ns), but at
 // least enough for a median and at most 64.
-size_t block_pairs(const Opened& opened);
+size_t block_pairs(const OpenedModel& opened);
 
 // Composes `runs` runs of passes; in each run, each workload runs by all candidates of its list in
 // random order. Shorter lists are padded with their first candidate.
@@ -44,7 +44,8 @@ class Screening {
  public:
   // `runs` is the number of runs of a comparison: half of them by the candidate and half by the
   // baseline, rounded up.
-  Screening(std::vector<Candidate> candidates, const Opened& opened, size_t runs, Random& random);
+  Screening(std::vector<Candidate> candidates, const OpenedModel& opened, size_t runs,
+            Random& random);
 
   const PassesRequest& wanted() const { return wanted_; }
 
@@ -52,7 +53,7 @@ class Screening {
   std::vector<ScreenResult> results(const PassesResult& measured) const;
 
  private:
-  const Opened& opened_;
+  const OpenedModel& opened_;
   ScreenOptions options_;
   PassesRequest wanted_;
 };
@@ -95,7 +96,7 @@ class Races {
   std::vector<One> races_;
   std::vector<bool> failed_;                    // for each entrant
   std::vector<std::vector<Assignment>> asked_;  // for each round of the latest request: its passes
-  size_t rounds_ = 0;  // completed
+  size_t rounds_ = 0;                           // completed
   size_t losses_ = 0;  // requests without times, because the worker was lost
 };
 

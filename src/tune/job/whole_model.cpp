@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "measure/statistics/take_back.h"
+#include "measure/statistics/carry_over.h"
 
 namespace aoe {
 namespace {
@@ -15,7 +15,7 @@ class WholeModel {
   WholeModel(JobContext& job, std::vector<Accepted> accepted)
       : job_(job), accepted_(std::move(accepted)) {}
 
-  void run(JobResult& result, const std::function<void(double share)>& told) {
+  void run(JobResult& result, const std::function<void(double share)>& on_progress) {
     for (;;) {
       const WholeStep step = next_whole(accepted_.size(), trials_);
       if (step.done || out_of_time()) {
@@ -26,14 +26,15 @@ class WholeModel {
              result);
         return;
       }
-      compare(step.policies, told);
+      compare(step.policies, on_progress);
     }
   }
 
  private:
   bool out_of_time() const { return job_.elapsed_s() >= job_.budget_s; }
 
-  void compare(const std::vector<size_t>& policies, const std::function<void(double share)>& told) {
+  void compare(const std::vector<size_t>& policies,
+               const std::function<void(double share)>& on_progress) {
     std::vector<Candidate> together;
     for (const size_t i : policies) together.push_back(accepted_[i].candidate);
     std::vector<size_t> all(together.size());
@@ -43,7 +44,7 @@ class WholeModel {
                       {.margin = 0}, job_.random);
     while (!comparison.over() && !out_of_time()) {
       comparison.add(job_.ask({{}, comparison.next()}).measured);
-      told(comparison.share());
+      on_progress(comparison.share());
     }
     const Proof& proof = comparison.proof(0);
     trials_.push_back({policies, proof});
@@ -56,7 +57,7 @@ class WholeModel {
 
   void keep(const std::vector<size_t>& kept, JobResult& result) const {
     for (const size_t i : kept) result.accepted.push_back(accepted_[i]);
-    result.taken_back = accepted_.size() - kept.size();
+    result.dropped = accepted_.size() - kept.size();
     for (size_t i = 0; i < trials_.size(); ++i) {
       if (trials_[i].policies != kept) continue;
       const bool proven = trials_[i].proof.decision == ProofDecision::accepted;
@@ -74,8 +75,8 @@ class WholeModel {
 }  // namespace
 
 void compare_whole_model(JobContext& job, std::vector<Accepted> accepted, JobResult& result,
-                         const std::function<void(double share)>& told) {
-  WholeModel(job, std::move(accepted)).run(result, told);
+                         const std::function<void(double share)>& on_progress) {
+  WholeModel(job, std::move(accepted)).run(result, on_progress);
 }
 
 }  // namespace aoe

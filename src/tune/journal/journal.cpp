@@ -75,8 +75,8 @@ bool is_journal(const Database& database) {
           "'{}' was written by a newer version of aoe (journal version {}, this one knows {}): "
           "use that one",
           file(), version, kVersion);
-  require(version == kVersion, "'{}' has journal version {}, which never was: it is damaged",
-          file(), version);
+  require(version == kVersion, "'{}' has the unknown journal version {}: it is damaged", file(),
+          version);
   return true;
 }
 

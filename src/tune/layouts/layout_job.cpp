@@ -21,18 +21,17 @@ constexpr double kLeastShare = 0.001;
 
 class LayoutJob {
  public:
-  LayoutJob(Machine& machine, const Graph& graph, const Device& device,
-            const LayoutOptions& options)
-      : job_(machine, options.seed, options.budget_s),
+  LayoutJob(Runner& runner, const Graph& graph, const Device& device, const LayoutOptions& options)
+      : job_(runner, options.seed, options.budget_s),
         graph_(graph),
         device_(device),
         options_(options) {}
 
   LayoutResult run() {
-    const std::vector<AskedTask> asked = asked_tasks(graph_, device_);
+    const std::vector<LayoutTask> asked = layout_tasks(graph_, device_);
     if (asked.empty()) return ended(End::no_choice);
     job_.open();
-    tell(0);
+    report_progress(0);
     const std::vector<std::pair<Workload, double>> measured = measure(asked);
     result_.measured = measured.size();
     const Plan baseline = plan_by(options_.baseline);
@@ -60,7 +59,7 @@ class LayoutJob {
     return std::move(result_);
   }
 
-  void tell(double share) const { options_.display(share, job_.elapsed_s()); }
+  void report_progress(double share) const { options_.display(share, job_.elapsed_s()); }
 
   // Plans with task times in their stored form, so that loading them from the bank gives the same
   // plan.
@@ -83,24 +82,24 @@ class LayoutJob {
 
   // Times of tasks, the most expensive first. A task counts only if all its layouts were measured,
   // so that measured times are not compared with estimates.
-  std::vector<std::pair<Workload, double>> measure(const std::vector<AskedTask>& asked) {
+  std::vector<std::pair<Workload, double>> measure(const std::vector<LayoutTask>& asked) {
     double all_s = 0;
-    for (const AskedTask& task : asked) all_s += task.estimated_s;
+    for (const LayoutTask& task : asked) all_s += task.estimated_s;
     std::vector<std::pair<Workload, double>> measured;
     double done_s = 0;
-    for (const AskedTask& task : asked) {
+    for (const LayoutTask& task : asked) {
       const bool out_of_time = job_.elapsed_s() >= kMeasuredShare * job_.budget_s;
       if (task.estimated_s < kLeastShare * all_s || out_of_time) break;
       Request work;
-      for (const Workload& way : task.ways) work.alone.push_back(to_string(way));
+      for (const Workload& way : task.variants) work.alone.push_back(to_string(way));
       const std::vector<std::vector<double>> rounds_ns = job_.ask(work).alone_ns;
       const bool complete = std::none_of(rounds_ns.begin(), rounds_ns.end(),
                                          [](const auto& rounds) { return rounds.empty(); });
-      for (size_t i = 0; complete && i < task.ways.size(); ++i) {
-        measured.emplace_back(task.ways[i], median(rounds_ns[i]));
+      for (size_t i = 0; complete && i < task.variants.size(); ++i) {
+        measured.emplace_back(task.variants[i], median(rounds_ns[i]));
       }
       done_s += task.estimated_s;
-      tell(kMeasuredShare * done_s / all_s);
+      report_progress(kMeasuredShare * done_s / all_s);
     }
     return measured;
   }
@@ -120,7 +119,7 @@ class LayoutJob {
       const double began_s = job_.elapsed_s();
       proofs.add(job_.ask({{}, proofs.next()}).measured);
       block_s = job_.elapsed_s() - began_s;
-      tell(kMeasuredShare + (kProvenShare - kMeasuredShare) * proofs.share());
+      report_progress(kMeasuredShare + (kProvenShare - kMeasuredShare) * proofs.share());
     }
     const Proof& proof = proofs.proof(0);
     const bool is_accepted = proof.decision == ProofDecision::accepted;
@@ -142,9 +141,9 @@ class LayoutJob {
 
 }  // namespace
 
-LayoutResult tune_layouts(Machine& machine, const Graph& graph, const Device& device,
+LayoutResult tune_layouts(Runner& runner, const Graph& graph, const Device& device,
                           const LayoutOptions& options) {
-  return LayoutJob(machine, graph, device, options).run();
+  return LayoutJob(runner, graph, device, options).run();
 }
 
 }  // namespace aoe

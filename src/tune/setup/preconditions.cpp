@@ -40,8 +40,8 @@ int64_t available_memory(const Device& device) {
   return device.memory_bytes;
 }
 
-Surroundings::Folder folder_at(std::string what, const fs::path& path) {
-  Surroundings::Folder folder{.what = std::move(what), .path = path};
+HostState::Folder folder_at(std::string what, const fs::path& path) {
+  HostState::Folder folder{.what = std::move(what), .path = path};
   std::error_code error;
   folder.exists = fs::is_directory(path, error);
   folder.writable = folder.exists && access(path.c_str(), R_OK | W_OK | X_OK) == 0;
@@ -65,8 +65,8 @@ fs::path place_of_bank(const TuneOptions& options) {
 
 }  // namespace
 
-Surroundings surroundings_of(const TuneOptions& options, const Device& device) {
-  Surroundings found;
+HostState surroundings_of(const TuneOptions& options, const Device& device) {
+  HostState found;
   std::error_code error;
   const auto bytes = static_cast<int64_t>(fs::file_size(options.model, error));
   require(!error && fs::is_regular_file(options.model), "--model '{}' is no file that can be read",
@@ -90,7 +90,7 @@ Surroundings surroundings_of(const TuneOptions& options, const Device& device) {
   return found;
 }
 
-TuneOptions resolved(TuneOptions options, const Surroundings& found) {
+TuneOptions resolved(TuneOptions options, const HostState& found) {
   if (options.threads == 0) options.threads = found.usable_cores;
   if (options.compile_jobs == 0) {
     options.compile_jobs = std::min(found.usable_cores, kMostCompileJobs);
@@ -101,7 +101,7 @@ TuneOptions resolved(TuneOptions options, const Surroundings& found) {
   return options;
 }
 
-std::vector<Finding> findings(const TuneOptions& options, const Surroundings& found) {
+std::vector<Finding> findings(const TuneOptions& options, const HostState& found) {
   std::vector<Finding> all;
   const auto obstacle_unless = [&](bool holds, std::string text) {
     if (!holds) all.push_back({true, std::move(text)});
@@ -115,8 +115,9 @@ std::vector<Finding> findings(const TuneOptions& options, const Surroundings& fo
       !options.banks.custom.empty(),
       "there is no place for the bank: HOME is not set; set TUNE_BANK_PATH to a folder");
   for (const auto& [what, path, exists, writable, free_bytes] : found.folders) {
-    obstacle_unless(exists, fmt::format("'{}', for {}, is not there, or no folder: make it",
-                                        path.string(), what));
+    obstacle_unless(exists,
+                    fmt::format("'{}', for {}, does not exist or is not a folder: create it",
+                                path.string(), what));
     if (!exists) continue;
     obstacle_unless(writable, fmt::format("'{}', for {}, must be readable, writable and searchable "
                                           "for this user; it is not",
@@ -136,8 +137,8 @@ std::vector<Finding> findings(const TuneOptions& options, const Surroundings& fo
                               "processors",
                               options.threads, found.usable_cores, found.processors));
   advice_unless(found.allowed_cpus >= found.processors,
-                fmt::format("this process is bound to {} of the machine's {} processors: what is "
-                            "tuned so need not be best where it is not",
+                fmt::format("this process is bound to {} of the machine's {} processors: policies "
+                            "tuned like this may not be the best ones without that",
                             found.allowed_cpus, found.processors));
   const int cores = options.compile_jobs + options.measure_jobs +
                     std::min(found.usable_cores / 2, 8) + kCoresBeside;

@@ -11,7 +11,7 @@
 namespace aoe {
 
 // The machine and the folders that a job uses, as found before it begins.
-struct Surroundings {
+struct HostState {
   // A folder that the job writes to.
   struct Folder {
     std::string what;  // "the work space (WORK_PATH)"
@@ -29,7 +29,7 @@ struct Surroundings {
   std::vector<Folder> folders;
 };
 
-Surroundings surroundings_of(const TuneOptions& options, const Device& device);
+HostState surroundings_of(const TuneOptions& options, const Device& device);
 
 // A precondition of a job that does not hold. An obstacle ends the job, advice does not.
 struct Finding {
@@ -40,9 +40,9 @@ struct Finding {
 };
 
 // All preconditions that do not hold, obstacles first.
-std::vector<Finding> findings(const TuneOptions& options, const Surroundings& found);
+std::vector<Finding> findings(const TuneOptions& options, const HostState& found);
 
 // The options with the values that depend on the machine: threads, compile jobs, measure jobs.
-TuneOptions resolved(TuneOptions options, const Surroundings& found);
+TuneOptions resolved(TuneOptions options, const HostState& found);
 
 }  // namespace aoe

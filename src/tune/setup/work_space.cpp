@@ -48,7 +48,7 @@ WorkSpace work_space_to_reload(const TuneOptions& options) {
     if (!name.starts_with(begin) || name.size() != length) continue;
     if (fs::exists(entry.path() / "journal.db")) found.push_back(entry.path());
   }
-  require(!found.empty(), "--reload: there is no job of '{}' in '{}' to go on with",
+  require(!found.empty(), "--reload: there is no job of '{}' in '{}' to resume",
           options.model.filename().string(), parent_of(options).string());
   // Names differ only in the timestamp at their end, so this order is chronological.
   std::sort(found.begin(), found.end());
@@ -57,7 +57,7 @@ WorkSpace work_space_to_reload(const TuneOptions& options) {
   });
   require(last != found.rend(),
           "--reload: all jobs of '{}' in '{}' are finished; start a new one, or name the folder of "
-          "one to see again what it came to",
+          "one to show its result again",
           options.model.filename().string(), parent_of(options).string());
   return {fs::absolute(*last).lexically_normal()};
 }

@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "device/device.h"
-#include "tune/machine/machine.h"
+#include "tune/runner/runner.h"
 
 namespace aoe {
 
-struct WorkerMachineOptions {
+struct WorkerRunnerOptions {
   WorkerTarget target;
   Device device;         // that the job tunes for
   int compile_jobs = 1;  // maximum number of compiling workers
@@ -26,6 +26,6 @@ class Interrupted : public std::exception {};
 
 // A machine of worker processes: one measures and several compile, on separate cores if there are
 // enough. If the model uses all cores, they take turns.
-std::unique_ptr<Machine> worker_machine(WorkerMachineOptions options);
+std::unique_ptr<Runner> worker_runner(WorkerRunnerOptions options);
 
 }  // namespace aoe

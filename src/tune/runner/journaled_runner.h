@@ -4,18 +4,18 @@
 #include <memory>
 
 #include "tune/journal/journal.h"
-#include "tune/machine/machine.h"
+#include "tune/runner/runner.h"
 
 namespace aoe {
 
-// A JournaledMachine records the answers of a machine in a journal, and replays them while the
+// A JournaledRunner records the answers of a machine in a journal, and replays them while the
 // journal has entries. The machine itself is made by `make` at the first request after that.
-class JournaledMachine : public Machine {
+class JournaledRunner : public Runner {
  public:
-  JournaledMachine(Journal& journal, std::function<std::unique_ptr<Machine>()> make)
+  JournaledRunner(Journal& journal, std::function<std::unique_ptr<Runner>()> make)
       : journal_(journal), make_(std::move(make)) {}
 
-  Opened open() override;
+  OpenedModel open() override;
   Answer ask(const Request& request) override;
   void record_decision(const std::string& question, const std::string& decision) override {
     journal_.record_decision(question, decision);
@@ -23,12 +23,12 @@ class JournaledMachine : public Machine {
 
  private:
   // Makes the machine on first use. Fails if its model or policies differ from the journal's.
-  Machine& machine();
+  Runner& runner();
 
   Journal& journal_;
-  std::function<std::unique_ptr<Machine>()> make_;
-  std::unique_ptr<Machine> machine_;
-  Opened opened_;
+  std::function<std::unique_ptr<Runner>()> make_;
+  std::unique_ptr<Runner> runner_;
+  OpenedModel opened_;
   double before_s_ = 0;  // time that the job had used when the machine was made
   double latest_s_ = 0;  // time used according to the latest answer
 };

@@ -1,4 +1,4 @@
-#include "tune/machine/journaled_machine.h"
+#include "tune/runner/journaled_runner.h"
 
 #include <nlohmann/json.hpp>
 
@@ -8,7 +8,7 @@
 namespace aoe {
 namespace {
 
-Json to_json(const Opened& opened) {
+Json to_json(const OpenedModel& opened) {
   return {{"workloads", to_json(opened.workloads)},
           {"least_ns", opened.least_ns},
           {"rates", {opened.rates.fma_gflops, opened.rates.copy_gbps}},
@@ -17,8 +17,8 @@ Json to_json(const Opened& opened) {
           {"elapsed_s", opened.elapsed_s}};
 }
 
-Opened opened_of(const Json& json) {
-  Opened opened;
+OpenedModel opened_of(const Json& json) {
+  OpenedModel opened;
   opened.workloads = workloads_of(json.at("workloads"));
   json.at("least_ns").get_to(opened.least_ns);
   json.at("rates").at(0).get_to(opened.rates.fma_gflops);
@@ -81,12 +81,12 @@ Json parsed(const std::string& text) {
 
 }  // namespace
 
-Machine& JournaledMachine::machine() {
-  if (machine_) return *machine_;
-  machine_ = make_();
+Runner& JournaledRunner::runner() {
+  if (runner_) return *runner_;
+  runner_ = make_();
   before_s_ = latest_s_;
-  if (opened_.workloads.empty()) return *machine_;
-  const Opened now = machine_->open();
+  if (opened_.workloads.empty()) return *runner_;
+  const OpenedModel now = runner_->open();
   bool same = now.workloads.size() == opened_.workloads.size();
   for (size_t i = 0; same && i < now.workloads.size(); ++i) {
     same = now.workloads[i].text == opened_.workloads[i].text &&
@@ -95,12 +95,12 @@ Machine& JournaledMachine::machine() {
   require(same,
           "the model, or what the bank has for it, is not what it was when the job began: start a "
           "new one");
-  return *machine_;
+  return *runner_;
 }
 
-Opened JournaledMachine::open() {
+OpenedModel JournaledRunner::open() {
   opened_ = opened_of(parsed(journal_.ask("open", [&] {
-    Opened opened = machine().open();
+    OpenedModel opened = runner().open();
     opened.elapsed_s += before_s_;
     return to_json(opened).dump();
   })));
@@ -108,9 +108,9 @@ Opened JournaledMachine::open() {
   return opened_;
 }
 
-Answer JournaledMachine::ask(const Request& request) {
+Answer JournaledRunner::ask(const Request& request) {
   Answer done = answer_of(parsed(journal_.ask(to_json(request).dump(), [&] {
-    Answer fresh = machine().ask(request);
+    Answer fresh = runner().ask(request);
     fresh.elapsed_s += before_s_;
     return to_json(fresh).dump();
   })));

@@ -17,12 +17,13 @@ std::string plan_text(const OnnxBuilder& builder) {
     text += fmt::format("{} {}", at++, graph.nodes[static_cast<size_t>(step.last_node())].name);
     text += step.kind == PlanStep::Kind::in_place ? " in place:" : ":";
     for (const int id : values_made(step, graph)) {
-      const BufferAssignment& home = plan.assignments[static_cast<size_t>(id)];
+      const BufferAssignment& assignment = plan.assignments[static_cast<size_t>(id)];
       constexpr const char* kWhere[] = {"nothing", "constant", "input",
                                         "output",  "buffer",   "apart"};
-      text += fmt::format(" {} {}", graph.value(id).name, kWhere[static_cast<int>(home.in)]);
-      if (home.index >= 0) text += fmt::format(" {}", home.index);
-      if (home.offset != 0) text += fmt::format(" + {}", home.offset);
+      text +=
+          fmt::format(" {} {}", graph.value(id).name, kWhere[static_cast<int>(assignment.storage)]);
+      if (assignment.index >= 0) text += fmt::format(" {}", assignment.index);
+      if (assignment.offset != 0) text += fmt::format(" + {}", assignment.offset);
     }
     for (const PlanStep::Copy& copy : step.copies) {
       text += fmt::format(", {} bytes of {} to {} + {}", copy.bytes, graph.value(copy.from).name,
@@ -44,7 +45,7 @@ void set_axis(onnx::NodeProto& node, int64_t axis) {
   attribute->set_i(axis);
 }
 
-TEST(Homes, AreInTheArenaWhileSomebodyNeedsThem) {
+TEST(BufferAssignment, AreInTheArenaWhileSomebodyNeedsThem) {
   OnnxBuilder b;
   b.input("x", {4, 4});
   b.node("Softmax", {"x"}, {"a"});
@@ -62,7 +63,7 @@ TEST(Homes, AreInTheArenaWhileSomebodyNeedsThem) {
             "64 bytes, 2 to 3\n");
 }
 
-TEST(Homes, AreThoseOfWhatTheyAreShapesOrSlicesOf) {
+TEST(BufferAssignment, AreThoseOfWhatTheyAreShapesOrSlicesOf) {
   OnnxBuilder b;
   b.input("x", {4, 6});
   b.node("Softmax", {"x"}, {"a"});
@@ -87,7 +88,7 @@ TEST(Homes, AreThoseOfWhatTheyAreShapesOrSlicesOf) {
             "96 bytes, 2 to 5\n");
 }
 
-TEST(Homes, AreInsideWhatTheyAreJoinedTo) {
+TEST(BufferAssignment, AreInsideWhatTheyAreJoinedTo) {
   OnnxBuilder b;
   b.input("x", {1, 2, 4});
   b.node("Softmax", {"x"}, {"a"});
@@ -109,7 +110,7 @@ TEST(Homes, AreInsideWhatTheyAreJoinedTo) {
             "192 bytes, 0 to 5\n");
 }
 
-TEST(Homes, AreTheCallersForOutputs) {
+TEST(BufferAssignment, AreTheCallersForOutputs) {
   OnnxBuilder b;
   b.input("x", {1, 4});
   b.node("Softmax", {"x"}, {"a"});
@@ -132,7 +133,7 @@ TEST(Homes, AreTheCallersForOutputs) {
             "output 3 copied\n");
 }
 
-TEST(Homes, AreApartForHostKernels) {
+TEST(BufferAssignment, AreApartForHostKernels) {
   OnnxBuilder b;
   b.input("x", {1, 4});
   b.input("flag", {4}, 9);

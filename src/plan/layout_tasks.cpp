@@ -6,9 +6,9 @@
 namespace aoe {
 
 // Plans the graph once by the estimate and records the tasks whose cost choose_layouts asks for.
-std::vector<AskedTask> asked_tasks(Graph graph, const Device& device) {
+std::vector<LayoutTask> layout_tasks(Graph graph, const Device& device) {
   const TaskCost estimated = estimated_cost(device);
-  std::vector<AskedTask> asked;
+  std::vector<LayoutTask> asked;
   std::map<std::vector<int>, size_t> of_outputs;  // a task has the same outputs in all layouts
   std::set<uint64_t> seen;
   TaskCost noting = [&](const Task& task) {
@@ -18,11 +18,11 @@ std::vector<AskedTask> asked_tasks(Graph graph, const Device& device) {
     size_t index = asked.size();
     if (task.outputs[0] >= 0) index = of_outputs.try_emplace(task.outputs, index).first->second;
     if (index == asked.size()) asked.push_back({{}, seconds});
-    asked[index].ways.push_back(task.workload);
+    asked[index].variants.push_back(task.workload);
     return seconds;
   };
   plan_of(graph, device, [&](const std::string&) { return noting; });
-  std::stable_sort(asked.begin(), asked.end(), [](const AskedTask& a, const AskedTask& b) {
+  std::stable_sort(asked.begin(), asked.end(), [](const LayoutTask& a, const LayoutTask& b) {
     return a.estimated_s > b.estimated_s;
   });
   return asked;

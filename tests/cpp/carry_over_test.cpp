@@ -1,4 +1,4 @@
-#include "measure/statistics/take_back.h"
+#include "measure/statistics/carry_over.h"
 
 #include <gtest/gtest.h>
 

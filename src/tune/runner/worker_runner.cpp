@@ -1,4 +1,4 @@
-#include "tune/machine/worker_machine.h"
+#include "tune/runner/worker_runner.h"
 
 #include <algorithm>
 #include <atomic>
@@ -32,9 +32,9 @@ std::vector<int> measuring_cpus(int threads) {
   return cpus;
 }
 
-class WorkerMachine : public Machine {
+class WorkerRunner : public Runner {
  public:
-  explicit WorkerMachine(WorkerMachineOptions options)
+  explicit WorkerRunner(WorkerRunnerOptions options)
       : options_(std::move(options)), began_ns_(steady_ns()) {
     measure_cpus_ = measuring_cpus(options_.target.threads);
     apart_ = !measure_cpus_.empty();
@@ -45,12 +45,12 @@ class WorkerMachine : public Machine {
     compile_cpus_.assign(cpus.begin() + static_cast<int64_t>(measure_cpus_.size()), cpus.end());
   }
 
-  Opened open() override {
+  OpenedModel open() override {
     const HostFigures host = check_host();
     if (!options_.only_layouts) {
       for (const std::string& line : host_notes(host)) notice(line);
     }
-    Opened opened;
+    OpenedModel opened;
     opened.margin = kMargin * margin_factor(host);
     opened.noise_floor = host.noise_floor;
     opened.workloads = measurer().workloads();
@@ -168,13 +168,13 @@ class WorkerMachine : public Machine {
   std::vector<std::vector<double>> timed_alone(const std::vector<std::string>& workloads) {
     if (workloads.empty()) return {};
     try {
-      return measurer().rounds_alone(workloads, kRounds);
+      return measurer().time_tasks(workloads, kRounds);
     } catch (const Error&) {
       return std::vector<std::vector<double>>(workloads.size());  // for example out of memory
     }
   }
 
-  WorkerMachineOptions options_;
+  WorkerRunnerOptions options_;
   double began_ns_;
   bool apart_ = false;       // compiling and measuring have separate cores
   size_t compile_room_ = 1;  // cores for compiling
@@ -186,8 +186,8 @@ class WorkerMachine : public Machine {
 
 }  // namespace
 
-std::unique_ptr<Machine> worker_machine(WorkerMachineOptions options) {
-  return std::make_unique<WorkerMachine>(std::move(options));
+std::unique_ptr<Runner> worker_runner(WorkerRunnerOptions options) {
+  return std::make_unique<WorkerRunner>(std::move(options));
 }
 
 }  // namespace aoe

@@ -18,7 +18,7 @@ namespace aoe {
 
 // A simulated machine. The time of a policy follows from the hash of its text, or from an override
 // of `factor`; times are noisy, and some candidates fail on request.
-class FakeMachine : public Machine {
+class FakeRunner : public Runner {
  public:
   struct Faults {
     bool some_crash = false;      // during passes
@@ -26,7 +26,7 @@ class FakeMachine : public Machine {
     bool no_better = false;       // every policy is as fast as the default
   };
 
-  explicit FakeMachine(Faults faults, uint64_t seed = 7) : faults_(faults), random_(seed) {
+  explicit FakeRunner(Faults faults, uint64_t seed = 7) : faults_(faults), random_(seed) {
     for (const char* text :
          {"in %0 f32[64,96]\n%1 f32[64] = sum(r:96) %0[a, r]\nout %1\n",
           "in %0 f32[48,64]\nweight %1 f32[64,80]\n%2 f32[48,80] = sum(r:64) %0[a, r] * %1[r, b]\n"
@@ -64,7 +64,7 @@ class FakeMachine : public Machine {
   // Factor of all times of the pass with this number, beside the noise.
   virtual double pass_factor(const PassesRequest&, size_t /*pass*/) const { return 1; }
 
-  Opened open() override { return opened_; }
+  OpenedModel open() override { return opened_; }
   Answer ask(const Request& request) override {
     Answer done;
     for (const Candidate& one : request.compile) {
@@ -80,8 +80,8 @@ class FakeMachine : public Machine {
       // Drift, and occasional interference by other processes.
       std::normal_distribution<double> noise(0, 0.003);
       drift_ = std::clamp(drift_ + noise(random_), -0.1, 0.1);
-      const double common = std::exp(drift_) * (random_() % 20 == 0 ? 1.3 : 1) *
-                            pass_factor(request.measure, p);
+      const double common =
+          std::exp(drift_) * (random_() % 20 == 0 ? 1.3 : 1) * pass_factor(request.measure, p);
       for (size_t w = 0; w < assignment.workloads.size(); ++w) {
         const CandidateId id = assignment.workloads[w];
         double ns = opened_.workloads[w].baseline_ns;
@@ -106,7 +106,7 @@ class FakeMachine : public Machine {
 
   double elapsed_s() const { return elapsed_s_; }
   virtual double seconds(const Request&) const { return 0.5; }
-  const Opened& opened() const { return opened_; }
+  const OpenedModel& opened() const { return opened_; }
 
  private:
   const std::string& text_of(const Candidate& one) const {
@@ -120,7 +120,7 @@ class FakeMachine : public Machine {
 
   Faults faults_;
   std::mt19937_64 random_;
-  Opened opened_;
+  OpenedModel opened_;
   double drift_ = 0;
   double elapsed_s_ = 0;
 };
@@ -133,9 +133,9 @@ struct JobCalls {
   std::function<void(const Accepted&)> proven = [](const Accepted&) {};
 };
 
-inline JobResult tuned_operators(Machine& machine, const JobOptions& options,
+inline JobResult tuned_operators(Runner& runner, const JobOptions& options,
                                  const JobCalls& calls = {}) {
-  Job job(machine, host_device(), options, calls.display);
+  Job job(runner, host_device(), options, calls.display);
   const std::vector<bool> all(job.open().workloads.size(), true);
   job.choose(calls.chosen.empty() ? all : calls.chosen, calls.seeds);
   for (auto proven = job.next_proven(); !proven.empty(); proven = job.next_proven()) {

@@ -17,10 +17,11 @@ struct StepInfo {
   bool changes_layout = false;         // its output layout differs from its input layout
 };
 
-// A Watch observes a run: it is called before and after every step, in the thread of the run.
-class Watch {
+// A StepObserver observes a run: it is called before and after every step, in the thread of the
+// run.
+class StepObserver {
  public:
-  virtual ~Watch() = default;
+  virtual ~StepObserver() = default;
   virtual void step_begins() = 0;
   virtual void step_ended(const StepInfo& step) = 0;
 };

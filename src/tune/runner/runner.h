@@ -43,7 +43,7 @@ struct Answer {
 };
 
 // The workloads of a model, and the properties of the machine that a job needs.
-struct Opened {
+struct OpenedModel {
   std::vector<OpenWorkload> workloads;
   std::vector<double> least_ns;  // for each workload: lower bound on the time of all its uses
   Rates rates;                   // of the threads that the model runs on
@@ -53,10 +53,10 @@ struct Opened {
 };
 
 // A Machine answers the requests of a job: by worker processes, or by replaying a journal.
-class Machine {
+class Runner {
  public:
-  virtual ~Machine() = default;
-  virtual Opened open() = 0;
+  virtual ~Runner() = default;
+  virtual OpenedModel open() = 0;
   virtual Answer ask(const Request& request) = 0;
   // Takes note of a decision; a journal records or verifies it.
   virtual void record_decision(const std::string& question, const std::string& decision) = 0;
