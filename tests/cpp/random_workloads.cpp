@@ -19,9 +19,8 @@
 
 // Random chains of operators on small tensors with awkward extents. Inexact values (sums of floats,
 // exp) are never inputs of discontinuous functions (casts to integers, arg max), so that a small
-// error stays small. In reading order: helpers that draw types, shapes and inputs; one method per
-// operator, which replaces the current value; calls of whole operators; cases for Winograd and
-// Strassen; the contents of inputs.
+// error stays small. In reading order: draws of types, shapes and inputs; one method per operator;
+// calls of whole operators; cases for Winograd and Strassen; contents of inputs.
 
 namespace aoe {
 namespace {
@@ -59,7 +58,6 @@ class Maker {
   struct Range {
     double low, high;
   };
-
   // Changes some inputs and outputs to channels-last or blocked layouts, where possible.
   Workload in_other_layouts(Workload workload) {
     Task task{std::move(workload), {}, {}};

@@ -8,7 +8,6 @@
 #include "expr/rewrite.h"
 
 // Emits the loops of one stage:
-//
 //   for every other output axis                      output_loops
 //     for blocks of the block axis                   block_loops       (core_loops: which of these
 //       for `unroll` vectors of the vector axis      vector_loops       two is the outer one)
@@ -35,16 +34,14 @@ namespace aoe {
 namespace {
 
 // Inner reductions of at most so many iterations are unrolled: 3 x 3 and 5 x 5 windows, whose
-// positions are then constants. kUnrolledBodies limits the points of all iterations together, that
-// is, the size of the code.
+// positions are then constants. kUnrolledBodies limits their points and so the size of the code.
 constexpr int64_t kUnrolledTaps = 32;
 constexpr int64_t kUnrolledBodies = 400;
 // Elements that one lane sums before its sum is added to the total. Blocked summation: the error of
 // n elements grows with 64 + n / 64 roundings, not with n.
 constexpr int64_t kStepsOfOneSum = 64;
 
-// Values that go from one iteration to the next: tuples of accumulators, one for each component of
-// the reducer.
+// Tuples of accumulators that a loop carries, one value for each component of the reducer.
 using Carried = std::vector<llvm::Value*>;
 using Tuple = std::span<llvm::Value*>;
 
@@ -208,8 +205,6 @@ class LoopEmitter {
     fn(nullptr, whole, body);
   }
 
-  // --- one body ---------------------------------------------------------------------------------
-
   Point point_at(const Body& body, int block, int vector) const {
     Point point;
     point.at = at_;
@@ -222,7 +217,6 @@ class LoopEmitter {
     return point;
   }
 
-  // Accumulators of so many points, set to the reducer's identity.
   Carried identities(int points) {
     Carried accumulators;
     for (int i = 0; i < points; ++i) {
@@ -341,17 +335,16 @@ class LoopEmitter {
     return true;
   }
 
-  // Shifted accumulators: a tap that starts inside a vector of a line would need a shuffle for
-  // every vector. Instead aligned vectors of the line are added to separate accumulators, one set
-  // for each block and shift, and these are shuffled into place once, at the end:
+  // Shifted accumulators: lines of strided windows are deinterleaved in registers, so no unaligned
+  // load can shift them. Aligned vectors of a line are added to separate accumulators, one set for
+  // each block and shift, which are shuffled into place once, at the end:
   //   line          | a0 a1 a2 a3 | a4 a5 a6 a7 |
   //   wanted            [a1 a2 a3    a4]             shift 1
   //   accumulators  | s0 s1 s2 s3 | s4 s5 s6 s7 |    result: s1 s2 s3 s4
   // Keyed by block and position of the first element in the line; null if nothing was added.
   using ShiftedAccumulators = std::map<std::pair<int, int64_t>, Carried>;
 
-  // Whether out-of-range elements do not change sums, except with infinite weights
-  // (docs/numerics.md).
+  // Whether out-of-range elements leave sums as they are (but see docs/numerics.md: infinities).
   bool adds_nothing_outside(const Expr& line) const {
     if (!has_out_of_range_value(line) || !line->operands.back().is_constant()) return false;
     const Expr& element = loop_.elements[0];
@@ -424,7 +417,6 @@ class LoopEmitter {
     if (whole < extent) reduce_part(function_.index(whole), extent - whole, accumulators);
   }
 
-  // One step of the reduction for all points of the body.
   void accumulate(const Body& body, Tuple accumulators) {
     for (int block = 0; block < body.blocks; ++block) {
       for (int vector = 0; vector < body.vectors; ++vector) {
