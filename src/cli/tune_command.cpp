@@ -15,6 +15,16 @@
 #include "tune/setup/settings.h"
 #include "tune/tune.h"
 
+// The command `aoe --model M --job_type 2`. In reading order:
+//   kUnimplemented, kNoMeaning   the vendor's options that are refused or ignored
+//   CommandLine                  the options as typed
+//   options_of                   checks them (check_job, check_model) and makes TuneOptions
+//   report_findings, run_job     checks the machine, then tunes, with a screen and a result file
+//   add_tune_options             declares the options; its callback calls run_job
+//
+// Invariant: wrong options and obstacles on the machine end the command with an Error before the
+// job begins.
+
 namespace aoe {
 namespace {
 

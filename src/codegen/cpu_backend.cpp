@@ -5,6 +5,17 @@
 #include "codegen/emit/tile_emitter.h"
 #include "codegen/jit/compiler.h"
 
+// The CPU implementation of Backend. In reading order:
+//   CpuProgram   an Executor whose nests and tiles are machine code, which it keeps loaded
+//   CpuBackend   compile: a function for each nest and tile of a Program
+//   cpu_backend, host_backend
+//
+// The text of a nest or tile is the key of its code. LLVM IR is emitted only if neither the code
+// cache nor the object cache has that key (codegen/jit/compiler.cpp).
+//
+// Invariant: function i of a kind belongs to nest i or tile i of the Program, and is valid as long
+// as the CpuProgram holds its Code.
+
 namespace aoe {
 namespace {
 

@@ -5,6 +5,16 @@
 #include "device/cores.h"
 #include "expr/evaluate.h"
 
+// The simplification of a graph, in reading order:
+//   Folder         one sweep over the nodes: infers types, and folds what is known
+//     fold           one node: known outputs, identity, workload, or host kernel
+//     renamed_       for each value the one to use instead, applied to the inputs of later nodes
+//   drop_unused    backwards: removes nodes without users, and the constants of unused values
+//   simplify       the passes in order; fold_into_weights is in graph/fold_weights.cpp
+//
+// Invariant: after each pass the graph is valid and computes the same outputs. Folding evaluates a
+// node's own definition; a node beyond the budget stays as it is.
+
 namespace aoe {
 namespace {
 

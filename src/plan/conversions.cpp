@@ -3,6 +3,17 @@
 
 #include "plan/plan.h"
 
+// Layout conversions beside values that others see (a caller, a host kernel, a late node), whose
+// layout is fixed. offer_conversions lets a convolution read and write copies of them:
+//
+//   x --> conv --> y      becomes      x --copy--> x' --> conv --> y' --copy--> y
+//
+// choose_layouts may then give x' and y' another layout. drop_conversions removes the copies that
+// have kept the layout of the original. Later convolutions that read x or y share x' and y'.
+//
+// Invariant: a copy has the type of its original, so that either can take the other's place unless
+// the copy gets another layout.
+
 namespace aoe {
 namespace {
 

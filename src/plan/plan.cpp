@@ -4,6 +4,19 @@
 
 #include "base/hash.h"
 
+// In reading order:
+//   plan_of                    the passes in order; plan.h says which file has each
+//   graph_text                 the name under which measured task times are looked up
+//   lower_nodes                the first pass: one step for each node
+//   note_last_uses             a pass: which values a step reads last
+//   values_read, values_made   the values of a step, whatever its kind
+//   to_string                  a plan as text
+//
+// Layouts are chosen after fusion, because their cost is the time of whole tasks, and before
+// buffers are assigned, because they determine which copies can be in place.
+//
+// Invariant: after each pass, a step reads only inputs, constants and values of earlier steps.
+
 namespace aoe {
 
 namespace {

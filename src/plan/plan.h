@@ -72,11 +72,12 @@ using CostOfGraph = std::function<TaskCost(const std::string& graph)>;
 
 // Runs all passes. With a device, workloads run as kernels: they are fused and work on plain
 // memory. Without one, every node is a step on separate Values. Adds values to the graph: converted
-// copies of values that callers see.
+// copies of values that callers see. (plan.cpp)
 Plan plan_of(Graph& graph, const std::optional<Device>& device, const CostOfGraph& cost = {});
 
 // Returns the name of a graph by what it computes: "graph " and a hash of the texts of its tasks,
 // before layouts are chosen. It does not depend on names of values. No workload's text begins so.
+// (plan.cpp)
 std::string graph_text(const Plan& plan);
 bool names_graph(std::string_view text);
 
@@ -84,17 +85,19 @@ bool names_graph(std::string_view text);
 // that was considered, each once.
 struct LayoutTask {
   std::vector<Workload> variants;
-  double estimated_s = 0;  // of ways[0]
+  double estimated_s = 0;  // of variants[0]
 };
-// Returns these tasks of a graph, sorted by estimated time, longest first.
+// Returns these tasks of a graph, sorted by estimated time, longest first. (layout_tasks.cpp)
 std::vector<LayoutTask> layout_tasks(Graph graph, const Device& device);
 
-// Makes one step for every node.
+// Makes one step for every node. (plan.cpp)
 Plan lower_nodes(const Graph& graph);
 // Merges elementwise steps with their producers, so that the values in between never reach memory.
+// (fuse.cpp)
 void fuse(Plan& plan, const Graph& graph);
 // Chooses the layouts of the values between steps that minimize the total cost of all tasks, and
 // rewrites the tasks. Values that callers, host kernels and late nodes see keep their layout.
+// (choose_layouts.cpp)
 void choose_layouts(Plan& plan, const Graph& graph, const TaskCost& cost);
 
 // A value that a caller, a host kernel or a late node sees, and its copy for the steps inside,
@@ -104,36 +107,37 @@ struct Conversion {
   int copy;
 };
 // Lets convolutions read and write copies of the values that others see, so that choose_layouts has
-// a choice.
+// a choice. (conversions.cpp)
 std::vector<Conversion> offer_conversions(Plan& plan, Graph& graph);
-// Removes the conversions whose copy has kept the layout of the original.
+// Removes the conversions whose copy has kept the layout of the original. (conversions.cpp)
 void drop_conversions(Plan& plan, const std::vector<Conversion>& conversions);
 
 // Whether a value has more than one possible layout: not below rank 3, not if it is empty, and not
-// if its planes are single points, which makes all layouts equal.
+// if its planes are single points, which makes all layouts equal. (choose_layouts.cpp)
 bool has_alternative_layout(const ValueType& type);
 // Whether the task has a convolution that sums over channels and has more than one filter (not a
-// depthwise one): only there can another layout pay for its copies.
+// depthwise one): only there can another layout pay for its copies. (choose_layouts.cpp)
 bool convolves_channels(const Task& task);
 // By value: whether it keeps its layout, because a caller, a host kernel or a late node reads or
-// writes it, or because it is constant.
+// writes it, or because it is constant. (choose_layouts.cpp)
 std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph);
 
-// Sets PlanStep::last_uses.
+// Sets PlanStep::last_uses. (plan.cpp)
 void note_last_uses(Plan& plan, const Graph& graph);
 // Assigns a buffer to every value: the caller's memory, a part of another value, the arena, or a
 // separate Value. Steps that have nothing left to compute then become `in_place`.
+// (assign_buffers.cpp)
 void assign_buffers(Plan& plan, const Graph& graph);
 
 inline bool runs_task(const PlanStep& step) {
   return step.kind == PlanStep::Kind::workload || step.kind == PlanStep::Kind::in_place;
 }
-// The graph values that a step reads; -1 for an optional input that is left out.
+// The graph values that a step reads; -1 for an optional input that is left out. (plan.cpp)
 std::vector<int> values_read(const PlanStep& step, const Graph& graph);
-// The graph values that a step writes; -1 for an output that is not used.
+// The graph values that a step writes; -1 for an output that is not used. (plan.cpp)
 const std::vector<int>& values_made(const PlanStep& step, const Graph& graph);
 
-// A few lines per step, to read and for tests.
+// A few lines per step, to read and for tests. (plan.cpp)
 std::string to_string(const Plan& plan, const Graph& graph);
 
 }  // namespace aoe

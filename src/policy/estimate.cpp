@@ -10,6 +10,16 @@
 #include "policy/packing.h"
 #include "policy/schedule.h"
 
+// Estimates the time of a workload under its default policy. In reading order:
+//   LoopEstimate          a loop of a nest: its steps, results and stores, as vectors
+//   nest_cycles           all loops of a nest, or the bytes that it moves, whichever takes longer
+//   packing_cycles        copies of a right side that is packed at run time
+//   product_item_cycles   the tiles of a product, or the bytes that it moves, and its packing
+//   estimated_seconds     the sum over the items of the default schedule
+//
+// Invariant: all terms are cycles of one core by the rates of device/machine_model.h, and depend on
+// the workload and the device only.
+
 namespace aoe {
 namespace {
 

@@ -5,6 +5,17 @@
 #include "loop/lower.h"
 #include "policy/loop_defaults.h"
 
+// Nests that pack the right side (B) of a product at run time, a block of kc x nc at a time: an
+// implicit im2col. In reading order: packing_loop, the copy before it is lowered; by_rows, for
+// strided windows with padding; packing_of, which takes by_rows where it applies. The order of the
+// loops over the axes of the contraction, the outer points of the nest in parentheses:
+//
+//   otherwise   (outer, depth[0]), rest of the depth, columns
+//   by_rows     (outer, depth[0], columns[0]), rest of the depth, rest of the columns
+//
+// Invariant: element (k, column) of the whole side goes to k * pitch + column. A call packs a part
+// of it, and shifts the address of the buffer (program/build_product.cpp).
+
 namespace aoe {
 namespace {
 

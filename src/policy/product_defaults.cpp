@@ -7,6 +7,17 @@
 #include "device/machine_model.h"
 #include "policy/validate.h"
 
+// The analytic model of blocked products. In reading order:
+//   tile_cycles, all_cycles   cycles of a tile, and of all tiles of an outer point with the edges
+//   choose_tile               mr x nr with the fewest cycles among the tiles that fit the registers
+//   product_shape             the sizes of a product, and how each side is read
+//   default_transformed       a product inside Winograd's or Strassen's algorithm
+//   product_cycles            the same count for estimates (policy/estimate.cpp)
+//   default_product           any other: the tile first, then kc and nc from the second-level cache
+//
+// Invariant: the choices depend on the shape and the device alone, and are valid (validate.h). A
+// default tile has all its vectors in registers; the bounds of validate.h allow two more.
+
 namespace aoe {
 namespace {
 

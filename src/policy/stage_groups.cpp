@@ -6,6 +6,20 @@
 
 #include "expr/rewrite.h"
 
+// Decides which stages share a loop nest. In reading order:
+//   can_inline, inline_stages        elementwise stages disappear into their consumers
+//   is_strided_inside, shared_axes   how many leading axes it pays to share
+//   reads_same_outer_point           whether they may be shared
+//   groups_of                        each stage joins the group before it, or begins another
+//
+// Softmax is one group with the outer axis a: each stage reads what the others compute for the same
+// a only.
+//
+//   %1[a] = max(r) %0[a, r]     %2[a] = sum(r) exp(%0[a, r] - %1[a])     %3[a, b] = ... / %2[a]
+//
+// Invariant: the stages of a group are consecutive and exchange values at the same outer point
+// only, so that threads can divide the outer points.
+
 namespace aoe {
 namespace {
 

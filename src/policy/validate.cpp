@@ -11,6 +11,16 @@
 #include "policy/packing.h"
 #include "policy/streaming.h"
 
+// Checks policies before code is generated from them. In reading order:
+//   loop_fault, nest_fault     the decisions about a nest
+//   product_fault              the decisions about a product
+//   algorithm_fault            whether the algorithms of a structure apply to their stages
+//   most_lanes ... most_outer  the bounds of validate.h, which the search space uses too
+//   fault_of, validate         the structure first, since it determines the items; then the items
+//
+// Invariant: a fault is a sentence for the user, and a policy without one gives correct code of
+// bounded size. Policies may come from untrusted files, so that nothing about them is assumed.
+
 namespace aoe {
 namespace {
 

@@ -7,7 +7,12 @@
 
 // Builds a Program from the items of a schedule. Each item is a separate parallel loop, except that
 // the items of a strip loop share one. In reading order: nests and strips; the helpers of
-// ProgramBuilder; index arithmetic; build_program, which calls the builder of each item.
+// ProgramBuilder; index arithmetic; build_program, which calls the builder of each item. The other
+// builders are in build_product.cpp, build_winograd.cpp and build_strassen.cpp.
+//
+// Invariant: statements refer to buffers, nests and tiles by index. A value has one buffer, and
+// nests or tiles with the same text are stored once. Offsets count from the beginning of the whole
+// value; where a buffer holds one strip of it (make_private), the base address is shifted back.
 
 namespace aoe {
 namespace {

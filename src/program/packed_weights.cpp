@@ -6,6 +6,21 @@
 
 #include "expr/rewrite.h"
 
+// Prepacks the constant side of a product. In reading order: panels_of, the columns of each panel;
+// pack_matrix, one plain matrix; outer_steps, which of the plain matrices an outer point uses;
+// plain_workload, which evaluates them; pack, all of them.
+//
+//   plain: 2 deep, 6 wide         packed, `panel` = 4             packed, `uneven` = {0, 3}
+//
+//   k = 0   a b c d e f           a b c d   e f 0 0               a b c   d e f
+//   k = 1   g h i j k l           g h i j   k l 0 0               g h i   j k l
+//                                 panel 0   panel 1               panel 0 panel 1
+//
+//   memory  a b c d e f g h ...   a b c d g h i j e f 0 0 ...     a b c g h i d e f j k l
+//
+// Invariant: a panel is contiguous, step by step of the depth, as a tile reads it. With several
+// sums it holds all steps of the first sum, then those of the next. Padding stays zero.
+
 namespace aoe {
 namespace {
 

@@ -12,6 +12,17 @@
 #include "policy/policy_text.h"
 #include "policy/validate.h"
 
+// The state of a worker, without its timing requests (session_times.cpp, session_tasks.cpp). In
+// reading order:
+//   open_workload, open_model   the target, its distinct workloads, and the baseline's times
+//   workload_at ... fault_of    look-ups
+//   grow_work, make_room        memory: one work area for all, a limit on kernels that stay loaded
+//   adopt, compile              two ways to know a candidate: checked elsewhere, or checked here
+//   load                        makes the kernels of a candidate that is about to be timed
+//
+// Invariants: before anything that may crash or hang, the page names the phase and the candidate. A
+// candidate is in made_ only if it has passed its check, here or in another worker.
+
 namespace aoe {
 namespace {
 

@@ -5,6 +5,18 @@
 #include "op/math/matmul.h"
 #include "op/math/quantization.h"
 
+// The convolutions of ONNX, as tensor expressions. In reading order: the parts that transposed and
+// deformable convolutions use too (groups_of, kernel_of, bias_in); `convolution`, the computation
+// itself; the definitions of Conv, ConvInteger, QLinearConv and CausalConvWithState; their table.
+// Along one spatial axis:
+//
+//   out[n, m, y] = sum over c, k of x[n, c, y * stride + k * dilation - pad] * w[m, c, k] + bias[m]
+//
+// With groups, m and c become two axes each: the group, and the channel in the group.
+//
+// Invariant: every index is affine in the axes, so that the sum is recognized as a matrix product
+// (policy/contraction.cpp).
+
 namespace aoe {
 
 Shape Groups::split(const Shape& shape, size_t channel_axis) const {

@@ -7,6 +7,16 @@
 #include "measure/statistics/proof.h"
 #include "policy/policy_text.h"
 
+// The races and confirmations of a round. In reading order:
+//   share_to_beat, finalists, racing        which policies race, from what was screened
+//   begin, race                             the winner of a race becomes the challenger
+//   begin_confirming, goes_on,
+//   confirm_block                           blocks for all challengers at once, one per call
+//   accept                                  a confirmed challenger becomes the proven policy
+//
+// Invariant: a policy races once, and times of races are no evidence of a confirmation. Evidence
+// belongs to one challenger: it is kept between rounds, and dropped when another one takes over.
+
 namespace aoe {
 namespace {
 

@@ -12,6 +12,17 @@
 #include "tune/job/ablation.h"
 #include "tune/job/whole_model.h"
 
+// The order of a tuning job. In reading order: `choose` makes the searchers, with their transfer
+// seeds; next_proven runs the rounds; `finish` ends the job; then the parts that these call.
+//
+//   choose -> [ search -> races -> confirmations ] ... -> last round -> explain -> whole model
+//                a round; next_proven returns after each block that proves something
+//
+// Workloads are in waiting_ until they are started, then in tuned_; the first round has only a few.
+//
+// Invariant: every decision follows from the arguments and the runner's answers, which include the
+// time used. So a job that runs again on its journal decides the same.
+
 namespace aoe {
 namespace {
 

@@ -5,6 +5,13 @@
 #include "base/error.h"
 #include "measure/worker/worker_messages.h"
 
+// In reading order: requests and answers as JSON, each type with its inverse where one is read
+// back; runner, which makes the recorded runner when the journal has no more entries; open and ask.
+//
+// Invariants: a new answer is parsed from the text that the journal stores, like a replayed one, so
+// that both are equal to the last bit. elapsed_s goes on from the last recorded answer: the runner
+// of a resumed job counts from 0, and before_s_ is added.
+
 namespace aoe {
 namespace {
 

@@ -16,6 +16,17 @@
 #include "measure/statistics/intervals.h"
 #include "measure/statistics/screen.h"
 
+// Answers the requests of a job by worker processes. In reading order:
+//   measuring_cpus   divides the processors: measuring first, one for each thread of the model
+//   open             checks the host, opens the model in the measuring worker, measures rates
+//   ask              compiles and measures, at once if both have separate cores, else in turn
+//     compiled         by several workers, each taking the next candidate
+//     measured         by one worker, which has its own numbers for the candidates of a request
+//     timed_alone      by the same one
+//
+// Invariant: one worker measures at a time, and no worker compiles on its processors meanwhile. A
+// number in adopted_ stays valid when a process is replaced: its successor adopts the candidates.
+
 namespace aoe {
 namespace {
 
