@@ -290,8 +290,9 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
   const auto at = [&](const Access& access, int64_t size) {
     return frame.bases[access.buffer] + frame[access.offset] * size;
   };
-  // Not initialized, which would take as long as some rows of a tile: the code of a tile reads only
-  // the fields that its variant needs, and these are set.
+  // Not initialized, which would take as long as some rows of a tile: the code of a tile uses only
+  // the fields that its variant needs, and these are set. It also reads `second` where there is one
+  // tile and `second` is not set: the number of that tile, 0, multiplies the difference.
   TileCall to;
   to.depth = frame[call.depth];
   to.left_row = call.left_row;

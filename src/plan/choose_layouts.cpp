@@ -18,6 +18,7 @@
 //   add_term       one cost for each task, a function of the layouts of its values
 //   least_cost     solves for all variables at once (plan/least_cost.h)
 //   cost_of        the time of a task with given layouts, and a penalty for converting
+//   with_layout    rewrites a task for a layout of one of its values (plan/relayout.cpp)
 //
 // The options of a value of shape N x C x H x W, in memory order (the last dimension contiguous):
 //
@@ -25,8 +26,10 @@
 //   1  NHWC     channels last: products with weights have contiguous channels
 //   2  NCHW16c  blocks of 16 or 8 channels innermost, if they divide C
 //
-//         conv ---- v1 ---- relu ---- v2 ---- conv         variables v1, v2
+//         conv ---- v1 ---- pool ---- v2 ---- conv         variables v1, v2
 //      term(v1)         term(v1, v2)        term(v2)       terms: tasks
+//
+// (A relu between them would be part of the first task: plan/fuse.cpp.)
 //
 // Between tasks there is no separate conversion step: a task that reads one layout and writes
 // another converts on the way, in its loads or stores. Only at values that others see,

@@ -29,7 +29,9 @@ namespace aoe {
 namespace {
 
 // Asking a term is expensive (an estimate of a kernel's time): with three options, four variables
-// are 81 estimates. Tables only add numbers, so that they may have more: 3^7 = 2187 entries.
+// are 81 estimates. Removing a variable only adds numbers of tables, so that it may look at more:
+// the variable and at most six neighbours, 3^7 = 2187 sums. That leaves a table of the neighbours,
+// of at most 3^6 = 729 entries.
 constexpr size_t kMaxTermVariables = 4;
 constexpr size_t kMaxTableVariables = 7;
 // Bounds the estimates of the local search, for the same reason.
@@ -134,8 +136,8 @@ class Elimination {
     return table;
   }
 
-  // Returns nullopt if all variables are eliminated, else a set of variables that is too large for
-  // a table.
+  // Returns nullopt if all variables are eliminated, else a variable and its neighbours, which are
+  // more than kMaxTableVariables.
   std::optional<std::vector<int>> eliminate() {
     eliminated_.clear();
     std::vector<Table> tables;

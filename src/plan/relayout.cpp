@@ -18,6 +18,15 @@
 //   split_input, split_output   before that, split the dimension of a blocked layout (plan/split.h)
 //   with_layout                 does both for one graph value
 //
+// A pooling of %0 to %1, one load and one stage, in the three layouts of both values:
+//
+//   NCHW      %0 f32[1,64,56,56]     %1 f32[1,64,28,28] = max(r:2,s:2) %0[a, b, 2c + r, 2d + s]
+//   NHWC      %0 f32[1,56,56,64]     %1 f32[1,28,28,64] = max(r:2,s:2) %0[a, 2b + r, 2c + s, d]
+//   split     %0 f32[1,4,16,56,56]   %1 f32[1,4,16,28,28] = ... %0[a, b, c, 2d + r, 2e + s]
+//   NCHW16c   %0 f32[1,4,56,56,16]   %1 f32[1,4,28,28,16] = ... %0[a, b, 2c + r, 2d + s, e]
+//
+// NHWC and the split follow from NCHW; NCHW16c is the split in another order.
+//
 // Invariant: the computation stays the same. A function that returns false may leave the workload
 // partly rewritten; with_layout works on a copy.
 

@@ -153,8 +153,9 @@ Policy default_policy(const Schedule& schedule, const Structure& structure, cons
 Structure default_structure(const Schedule& plain, const Device& device) {
   Structure structure;
   // Strided windows are read in place (`direct`) if a line of results is at most kFew vectors and
-  // there are 32 registers: the line's sums then stay in registers while lines of the windows are
-  // deinterleaved.
+  // there are kEnough vector registers, as AVX-512 has. The sums of the line, shifted ones
+  // included, then stay in registers while lines of the windows are deinterleaved. With fewer
+  // registers, reading a copy of the windows is faster (docs/policy.md).
   constexpr int kFew = 4;
   constexpr int kEnough = 32;
   for (size_t s = 0; s < plain.applicable.size(); ++s) {
@@ -170,6 +171,9 @@ Structure default_structure(const Schedule& plain, const Device& device) {
   return structure;
 }
 
+// The schedule under the empty structure shows which algorithms are applicable, from which the
+// default structure follows. If that is another one, the items differ, and the workload is
+// decomposed again.
 DecidedSchedule default_schedule(const Workload& workload, const Device& device) {
   DecidedSchedule made{schedule_of(workload, {}), {}};
   const Structure structure = default_structure(made.schedule, device);

@@ -32,11 +32,12 @@ struct Schedule {
   std::vector<StripLoop> strip_loops;
   std::vector<int> loop_of;  // for each item: the strip loop that computes it, or -1
 
-  // How a stage of the given workload runs, and which algorithms can compute it.
+  // What became of a stage of the given workload (the first three), and which algorithms it allows
+  // beside the other decisions of the structure (the others). The search space offers these.
   struct Transforms {
-    bool inlined = false;
-    bool shared = false;  // shares a nest with another stage
-    bool product = false;
+    bool inlined = false;              // into its consumers; then nothing else is set
+    bool shared = false;               // shares a nest with another stage
+    bool product = false;              // runs as matrix products
     std::optional<Winograd> winograd;  // set if Winograd's algorithm is applicable
     int64_t strassen_columns = 0;      // columns, if Strassen's algorithm is applicable; else 0
     bool windowed = false;             // has strided windows that are copied

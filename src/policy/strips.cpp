@@ -288,6 +288,9 @@ std::vector<int> stages_by_strip(const Workload& workload, const std::vector<siz
         between.erase(value);
       });
     }
+    // The strips of a product are parts of its outer points and rows (product_in_strip). The shared
+    // axes come first among its output axes, so there must not be more of them than of these: the
+    // others would divide its columns. Axes of extent 1 count on neither side.
     const auto leading = static_cast<size_t>(
         std::count_if(shared.begin(), shared.end(), [](int64_t extent) { return extent != 1; }));
     for (const size_t s : inside) {

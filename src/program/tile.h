@@ -58,7 +58,7 @@ struct TilePointers {
 // from the first. Strides are in elements.
 struct TileCall {
   TilePointers first;
-  TilePointers second;  // set if there are several tiles
+  TilePointers second;  // set if there are several tiles; else read, and multiplied by 0
   int64_t tiles;
   int64_t depth;
   const int64_t* pieces;  // offsets of the pieces of the left side

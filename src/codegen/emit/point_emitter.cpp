@@ -441,7 +441,12 @@ int64_t PointEmitter::rows_of_near_matrix(const Expr& load) {
 // Returns the address from which to prefetch the next matrix. Hardware prefetchers follow
 // contiguous reads, but hardly those of a transposition. The next matrix is therefore prefetched in
 // memory order, independent of the order in which this one is read: each block prefetches as many
-// elements as it reads.
+// elements as it reads. Counted along columns of blocks, `lanes` wide, the block at row `down` and
+// column `across` comes after across * rows + down * lanes elements, so that it prefetches from
+//
+//   start of this matrix + rows * row + across * rows + down * lanes       (in elements)
+//
+// where a row has `row` elements. `top` = start + across is the element of the column in row 0.
 llvm::Value* PointEmitter::next_matrix(const Expr& load, Point point, int64_t rows) {
   const auto vector_axis = static_cast<size_t>(loop_->policy.vector_axis);
   const int64_t row = *stride_along(load, vector_axis);

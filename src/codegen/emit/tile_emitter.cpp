@@ -131,7 +131,8 @@ class TileEmitter {
   llvm::Value* number(size_t offset) { return field(offset, ir_.getInt64Ty()); }
 
   // A field of the current tile's TilePointers. Tiles of a call are evenly spaced, so that the
-  // first two determine all: first + which * (second - first).
+  // first two determine all: first + which * (second - first). If there is one tile, `second` is
+  // not set, and `which` is 0.
   llvm::Value* pointer(size_t offset) {
     llvm::Value* step = ir_.CreateSub(number(offsetof(TileCall, second) + offset),
                                       number(offsetof(TileCall, first) + offset));

@@ -17,7 +17,7 @@ namespace {
 using Phase = WorkerPage::Phase;
 
 // A turn is a first call, which refills the caches, and then as many calls as fit into kTurnNs, but
-// at least one: longer calls vary less. The minimum counts.
+// at least one: longer calls vary less. The minimum of all calls counts, the first one included.
 constexpr double kTurnNs = 3e6;
 constexpr double kMostCalls = 100;
 

@@ -26,7 +26,7 @@ struct Claim {
   bool is_slower() const { return !failure && now.high * (1 + margin) < 1; }
 };
 
-// Measures the claims of a bank about a model. `machine` has opened the model with the bank's
+// Measures the claims of a bank about a model. `runner` has opened the model with the bank's
 // policies; `entries` has what the bank found for each workload. `on_progress` is called with the
 // completed share.
 std::vector<Claim> measured_claims(Runner& runner, const OpenedModel& opened,

@@ -16,15 +16,15 @@ namespace aoe {
 // model (docs/tuning.md). The caller opens it, chooses workloads, takes proven policies until there
 // are no more, and finishes it:
 //
-//   Job job(machine, device, options);
+//   Job job(runner, device, options);
 //   job.choose(chosen(job.open().workloads), seeds);
 //   for (auto proven = job.next_proven(); !proven.empty(); proven = job.next_proven()) {
 //     report(proven);
 //   }
 //   store(job.finish());
 //
-// A job is a function of its arguments and of the machine's answers, so a job that was killed is
-// resumed by the same calls on a machine that answers from its journal.
+// A job is a function of its arguments and of the runner's answers, so a job that was killed is
+// resumed by the same calls on a runner that answers from its journal.
 class Job {
  public:
   // `display` is called with the progress after each step.

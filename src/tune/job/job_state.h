@@ -90,7 +90,7 @@ struct TunedWorkload {
   double best_share() const { return memory->seen()[0].share; }
 };
 
-// The machine of a job, the opened model, and the time used according to the latest answer.
+// The runner of a job, the opened model, and the time used according to the latest answer.
 class JobContext {
  public:
   JobContext(Runner& runner, uint64_t seed, double budget_s)

@@ -12,8 +12,19 @@
 // and Proofs (blocks of pairs for the sequential test).
 //
 // None of them measures. Each composes a PassesRequest (`wanted`, `next`) and evaluates the answer
-// (`shares`, `add`), so that its results depend only on the answers and the random generator and
+// (`results`, `add`), so that its results depend only on the answers and the random generator and
 // are reproduced on replay. Candidate i of a request has the number id_of(i).
+//
+// Passes of a block (Proofs::next) for candidate 1 of workload 0 and candidate 2 of workload 2; 0
+// is the baseline. In a round of a race, a column has each participant of its workload once.
+//
+//              workload   0   1   2
+//   warm-up               1   0   2     all candidates in one of the two passes, the baseline in
+//   warm-up               0   0   0     the other; not counted
+//   pair 0                0   0   2     each candidate in one pass of a pair, chosen at random and
+//                         1   0   0     separately for each workload
+//   pair 1                1   0   2
+//                         0   0   0
 
 namespace aoe {
 namespace {
@@ -23,8 +34,10 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // Index of a workload.
 size_t index(int number) { return static_cast<size_t>(number); }
 
-// After so many losses of a worker that no candidate is to blame for, a comparison is given up. A
-// loss with a culprit removes the candidate instead: the others are asked for again without it.
+// After so many losses of a worker that no candidate is to blame for, a comparison is given up. The
+// Worker itself repeats a request twice if its process was killed from outside, so that losses are
+// rare, and three have a lasting cause. A loss with a culprit removes the candidate instead: the
+// others are asked for again without it.
 constexpr size_t kMostLosses = 3;
 
 bool is_failed(const PassesResult& measured, size_t candidate) {
@@ -126,6 +139,7 @@ double Races::share() const {
 }
 
 PassesRequest Races::next() {
+  // As many as RaceOptions::far_rounds: after one request, participants far behind can be dropped.
   constexpr int kRoundsAtOnce = 4;
   PassesRequest wanted{.candidates = entrants_};
   asked_.clear();
@@ -220,6 +234,8 @@ double pass_ns(const OpenedModel& opened) {
   return std::max(total, 1.0);
 }
 
+// The limit of 64 keeps requests and their journal entries short, which list every pass. Models
+// with passes of less than 0.6 ms reach it.
 size_t block_pairs(const OpenedModel& opened) {
   const BlockOptions block;
   return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns(opened))),

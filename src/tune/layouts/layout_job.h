@@ -42,7 +42,7 @@ struct LayoutResult {
 
 // Measures the tasks of a graph in all layouts that the solver considers, solves the layouts from
 // these times, and compares the model with both plans (docs/tuning.md). The result is a function of
-// the options and of the machine's answers. `device` is the one that loading plans for.
+// the options and of the runner's answers. `device` is the one that loading plans for.
 LayoutResult tune_layouts(Runner& runner, const Graph& graph, const Device& device,
                           const LayoutOptions& options);
 

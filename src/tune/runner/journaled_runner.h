@@ -8,8 +8,8 @@
 
 namespace aoe {
 
-// A JournaledRunner records the answers of a machine in a journal, and replays them while the
-// journal has entries. The machine itself is made by `make` at the first request after that.
+// A JournaledRunner records the answers of another runner in a journal, and replays them while the
+// journal has entries. The other runner is made by `make` at the first request after that.
 class JournaledRunner : public Runner {
  public:
   JournaledRunner(Journal& journal, std::function<std::unique_ptr<Runner>()> make)
@@ -22,14 +22,14 @@ class JournaledRunner : public Runner {
   }
 
  private:
-  // Makes the machine on first use. Fails if its model or policies differ from the journal's.
+  // Makes the runner on first use. Fails if its model or policies differ from the journal's.
   Runner& runner();
 
   Journal& journal_;
   std::function<std::unique_ptr<Runner>()> make_;
   std::unique_ptr<Runner> runner_;
   OpenedModel opened_;
-  double before_s_ = 0;  // time that the job had used when the machine was made
+  double before_s_ = 0;  // time that the job had used when the runner was made
   double latest_s_ = 0;  // time used according to the latest answer
 };
 

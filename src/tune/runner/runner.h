@@ -24,7 +24,7 @@ struct PassesRequest {
 inline CandidateId id_of(size_t index) { return static_cast<CandidateId>(index + 1); }
 inline size_t index_of(CandidateId id) { return static_cast<size_t>(id) - 1; }
 
-// Work for a machine. It compiles while it times passes, if there are cores for both.
+// Work for a runner, which compiles while it times passes, if there are cores for both.
 struct Request {
   std::vector<Candidate> compile = {};  // to be compiled and checked
   PassesRequest measure = {};
@@ -39,7 +39,7 @@ struct Answer {
   PassesResult measured;
   // For each workload: the minimum time of a call in each round; empty if it cannot be timed.
   std::vector<std::vector<double>> alone_ns;
-  double elapsed_s = 0;  // since the machine was made; of a resumed job, with its earlier runs
+  double elapsed_s = 0;  // since the runner was made; of a resumed job, with its earlier runs
 };
 
 // The workloads of a model, and the properties of the machine that a job needs.
@@ -52,7 +52,7 @@ struct OpenedModel {
   double elapsed_s = 0;
 };
 
-// A Machine answers the requests of a job: by worker processes, or by replaying a journal.
+// A Runner answers the requests of a job: by worker processes, or by replaying a journal.
 class Runner {
  public:
   virtual ~Runner() = default;

@@ -15,7 +15,7 @@ struct WorkerRunnerOptions {
   // Reject candidates whose inner loops spill more than those of the baseline.
   bool refuse_spills = true;
   // Only whole passes and tasks are timed: opening measures no rates and prints no notes about the
-  // host, which the machine for the operators will do.
+  // host, which the runner for the operators will do.
   bool only_layouts = false;
   // Checked between candidates and requests; once it returns true, `ask` throws Interrupted.
   std::function<bool()> stopped = [] { return false; };
@@ -24,7 +24,7 @@ struct WorkerRunnerOptions {
 // Thrown when the user stops the job.
 class Interrupted : public std::exception {};
 
-// A machine of worker processes: one measures and several compile, on separate cores if there are
+// A runner of worker processes: one measures and several compile, on separate cores if there are
 // enough. If the model uses all cores, they take turns.
 std::unique_ptr<Runner> worker_runner(WorkerRunnerOptions options);
 
