@@ -28,6 +28,11 @@ inline constexpr double kFunction = 15;  // exp, tanh etc.: polynomials of about
 
 // --- loops ------------------------------------------------------------------------------------
 
+// Largest stride along the lanes of a vector for which all memory in between is read by whole
+// vectors, and the elements are picked out by shuffles. Beyond it, less than a quarter of what is
+// read would be used, and elements are cheaper one by one: gathered, or copied.
+inline constexpr int64_t kLargestDeinterleavedStride = 4;
+
 inline constexpr double kIterationCycles = 2;       // overhead of one iteration
 inline constexpr double kFoldingCycles = 12;        // horizontal reduction of a vector of sums
 inline constexpr double kTransposedVector = 4;      // per vector transposed in registers, in loads

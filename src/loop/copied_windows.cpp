@@ -41,8 +41,6 @@ namespace {
 // Most taps of a window, 8 x 8: larger ones spend their time in the reduction, not in strided
 // loads.
 constexpr int64_t kLargestWindow = 64;
-// Largest stride: codegen deinterleaves whole vectors up to this one (kMaxDeinterleavedStride).
-constexpr int64_t kLargestStep = 4;
 // Fewest rows of a strip: below this the halo is about as large as the rest of the copy.
 constexpr int64_t kLeastRows = 4;
 
@@ -165,7 +163,7 @@ class WindowLowering {
       for_each_node(element, [&](const Expr& e) {
         if (e->op != ExprOp::load || e->rank < 2) return;
         const int64_t step = step_of(e);
-        if (step > 1 && step <= kLargestStep) loads.push_back(e);
+        if (step > 1 && step <= machine::kLargestDeinterleavedStride) loads.push_back(e);
       });
     }
     return loads;

@@ -97,7 +97,8 @@ class LoopEstimate {
     const int64_t along = stride(*form);
     if (along == 0 || along == 1) return each_;
     // Whole vectors are loaded and deinterleaved.
-    if (along > 1 && along <= 4) return each_ * static_cast<double>(along + 1);
+    if (along > 1 && along <= machine::kLargestDeinterleavedStride)
+      return each_ * static_cast<double>(along + 1);
     const bool turned = policy_.block_axis >= 0 && policy_.block == policy_.lanes &&
                         form->coefficients[static_cast<size_t>(policy_.block_axis)] == 1;
     return turned ? machine::kTransposedVector * each_ : policy_.lanes;
@@ -152,8 +153,8 @@ double nest_cycles(const Nest& nest, const Device& device) {
   return std::max(cycles, machine::moving_cycles(all_bytes, device)) + machine::kItemOverheadCycles;
 }
 
-// Cycles of packing the right side at run time: by vectors if windows are copied by rows or columns
-// have a stride of 1 to 4, else by elements.
+// Cycles of packing the right side at run time: by vectors if windows are copied by rows or the
+// stride of the columns is at most kLargestDeinterleavedStride, else by elements.
 double packing_cycles(const Schedule& schedule, const ProductItem& item, const Device& device) {
   if (item.shape.right != Side::packed) return 0;
   const Stage& stage = schedule.workload.stages[item.stage];
@@ -166,7 +167,8 @@ double packing_cycles(const Schedule& schedule, const ProductItem& item, const D
     return elements * (kPackedVector + kStridedExtraVector) / lanes;
   const auto pattern = access_pattern(schedule.workload, stage, c, c.right);
   const Stride along = pattern && !pattern->columns.empty() ? pattern->columns.back() : Stride{};
-  if (along.extent < lanes / 2 || along.stride < 1 || along.stride > 4) return elements * kElement;
+  if (along.extent < lanes / 2 || along.stride < 1 || along.stride > kLargestDeinterleavedStride)
+    return elements * kElement;
   return elements * (kPackedVector + kStridedExtraVector * static_cast<double>(along.stride - 1)) /
          lanes;
 }

@@ -4,6 +4,7 @@
 
 #include <cassert>
 
+#include "device/machine_model.h"
 #include "expr/rewrite.h"
 
 // Emits expressions at a Point, a vector of `lanes` neighbouring points of a loop. In reading
@@ -293,7 +294,7 @@ llvm::Value* PointEmitter::loaded(Access access, Point& point) {
   if (stride == 0 || point.lanes == 1) {
     return gathered(access, plus(at->variable, function_.index(at->constant), true), point);
   }
-  const bool deinterleaved = stride >= 1 && stride <= kMaxDeinterleavedStride;
+  const bool deinterleaved = stride >= 1 && stride <= machine::kLargestDeinterleavedStride;
   if (deinterleaved && mask != nullptr && lanes_of(mask) == 1) {
     // One mask for all lanes: selecting the address, that of zeros if the mask is false, is cheaper
     // than a masked load. The zeros are replaced by `outside`.

@@ -11,10 +11,6 @@
 
 namespace aoe {
 
-// Largest lane stride for which all memory in between is read by vector loads and elements are
-// picked out by shuffles.
-inline constexpr int64_t kMaxDeinterleavedStride = 4;
-
 // Position of an axis in the code that is being emitted: `base` + `offset`, and if `lanes` is set,
 // plus the number of the lane. Without a base it is a constant.
 struct AxisPosition {

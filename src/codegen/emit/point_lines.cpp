@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "codegen/emit/point_emitter.h"
+#include "device/machine_model.h"
 #include "expr/rewrite.h"
 
 // Loads from lines of memory (the last dimension of a buffer). First those with a step, for points
@@ -24,7 +25,7 @@ std::optional<PointEmitter::InLine> PointEmitter::in_line(const Expr& load, Poin
   const auto at = linear(load->operands[last], point);
   // Without a step, an unaligned vector load is all that it takes.
   if (!at || at->variable != nullptr || at->lane_stride < 2 ||
-      at->lane_stride > kMaxDeinterleavedStride) {
+      at->lane_stride > machine::kLargestDeinterleavedStride) {
     return std::nullopt;
   }
   const Access access = access_of(load, last, point, nullptr);
