@@ -21,6 +21,19 @@
 namespace aoe {
 namespace {
 
+// Most rows of a default tile whose left side is read in place. Each row needs a separate pointer,
+// and x86-64 has 16 general registers, of which the right side, strides and counters need some.
+constexpr int64_t kMostDirectRows = 8;
+// Most rows of a default tile of Winograd's algorithm, one or two vectors wide. Twelve accumulators
+// already hide the latency of multiply-adds (machine::kLatency x 2 a cycle = 8).
+constexpr int kMostTransformedRows = 12;
+// Weight of the loads per multiply-add, 1 / rows + 1 / vectors, in the cost of a tile: at most 4 %,
+// so that it only decides between tiles of nearly equal cycles, for the squarer one.
+constexpr double kLoadWeight = 0.02;
+// Fewest tiles side by side in a packed block. The depth gets the rest of the cache: each further
+// block of the depth stores and reloads the partial sums.
+constexpr int64_t kLeastPackedTiles = 4;
+
 // Cycles of the parts of a tile.
 struct TileCosts {
   double each = 1;    // a multiply-add of vectors
@@ -74,13 +87,12 @@ double all_cycles(const ProductShape& shape, const ProductPolicy& policy, const 
 }
 
 void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device& device) {
-  // Each row of a direct left side needs a separate pointer.
   const int64_t most_rows =
-      std::min<int64_t>(shape.line, shape.left == Side::direct ? 8 : kMostTileRows);
+      std::min<int64_t>(shape.line, shape.left == Side::direct ? kMostDirectRows : kMostTileRows);
   // Elements of a direct left side are loaded ahead of their use.
   const int left_registers = shape.left == Side::direct ? 2 : 1;
   double best = INFINITY;
-  for (int vectors = 1; vectors <= 8; ++vectors) {
+  for (int vectors = 1; vectors <= kMostTileVectors; ++vectors) {
     for (int rows = 1; rows <= most_rows; ++rows) {
       if (rows * vectors + vectors + left_registers > device.vector_registers) continue;
       if (shape.transformed && shape.columns % (vectors * policy.lanes) != 0) continue;
@@ -91,8 +103,7 @@ void choose_tile(ProductPolicy& policy, const ProductShape& shape, const Device&
       const TileCosts costs =
           tile_costs(shape, tile, device, machine::kScalarCycles, machine::kTileCycles);
       const double cycles = all_cycles(shape, tile, costs);
-      // Prefer squarer tiles among nearly equal ones: they load less.
-      const double cost = cycles * (1 + 0.02 * (1.0 / rows + 1.0 / vectors));
+      const double cost = cycles * (1 + kLoadWeight * (1.0 / rows + 1.0 / vectors));
       if (cost < best) {
         best = cost;
         policy.rows = rows;
@@ -153,10 +164,9 @@ ProductPolicy default_transformed(const ProductShape& shape, bool strassen, cons
   } else {
     // Narrow tiles that divide the filters: all rows share the weights that are fetched for them.
     policy.vectors = shape.columns % (int64_t{2} * policy.lanes) == 0 ? 2 : 1;
-    constexpr int kMostRows = 12;
     const int free = device.vector_registers - policy.vectors - 2;
-    policy.rows =
-        static_cast<int>(std::min<int64_t>(shape.rows, std::min(kMostRows, free / policy.vectors)));
+    policy.rows = static_cast<int>(
+        std::min<int64_t>(shape.rows, std::min(kMostTransformedRows, free / policy.vectors)));
   }
   policy.depth = shape.depth;
   policy.columns = int64_t{policy.vectors} * policy.lanes;
@@ -187,9 +197,8 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   // Elements in half of the second-level cache: a block must stay there.
   const int64_t room = machine::second_level_bytes(device) / 2 / bytes;
   if (shape.right == Side::packed) {
-    // As deep as possible with at least four panels of columns: each further depth block stores and
-    // reloads the partial sums.
-    const int64_t columns = std::min(shape.columns, std::max(4 * width, shape.column_step));
+    const int64_t columns =
+        std::min(shape.columns, std::max(kLeastPackedTiles * width, shape.column_step));
     policy.depth = multiple(room / columns, shape.depth_step, shape.depth);
     // A single depth block needs no partial sums; half of the room is left for the results.
     const int64_t block = policy.depth == shape.depth ? room / 2 : room;

@@ -152,18 +152,18 @@ Policy default_policy(const Schedule& schedule, const Structure& structure, cons
 
 Structure default_structure(const Schedule& plain, const Device& device) {
   Structure structure;
-  // Strided windows are read in place (`direct`) if a line of results is at most kFew vectors and
-  // there are kEnough vector registers, as AVX-512 has. The sums of the line, shifted ones
-  // included, then stay in registers while lines of the windows are deinterleaved. With fewer
-  // registers, reading a copy of the windows is faster (docs/policy.md).
-  constexpr int kFew = 4;
-  constexpr int kEnough = 32;
+  // Strided windows are read in place (`direct`) if a line of results is at most kMostLineVectors
+  // vectors and there are kLeastRegisters vector registers, as AVX-512 has. The sums of the line,
+  // shifted ones included, then stay in registers while lines of the windows are deinterleaved.
+  // With fewer registers, reading a copy of the windows is faster (docs/policy.md).
+  constexpr int kMostLineVectors = 4;
+  constexpr int kLeastRegisters = 32;
   for (size_t s = 0; s < plain.applicable.size(); ++s) {
     const Schedule::Transforms& can = plain.applicable[s];
     StagePolicy by_default;
     if (can.winograd) by_default.winograd = default_winograd(*can.winograd, device);
-    by_default.copied = device.vector_registers < kEnough || can.window_bytes == 0 ||
-                        can.window_bytes > int64_t{kFew} * device.vector_bytes;
+    by_default.copied = device.vector_registers < kLeastRegisters || can.window_bytes == 0 ||
+                        can.window_bytes > int64_t{kMostLineVectors} * device.vector_bytes;
     if (by_default == StagePolicy{}) continue;
     structure.stages.resize(plain.applicable.size());
     structure.stages[s] = by_default;
