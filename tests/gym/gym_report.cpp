@@ -58,7 +58,7 @@ double median_left(const GymReport& report, const std::string& search, bool cube
       if (one.search == search) left.push_back(one.left[at]);
     }
   }
-  return median(left);
+  return median(std::move(left));
 }
 
 std::vector<std::string> searches_of(const GymReport& report) {
@@ -94,7 +94,7 @@ double GymReport::median_samples(const std::string& search, std::optional<bool> 
       if (one.search == search) samples.push_back(one.samples);
     }
   }
-  return median(samples);
+  return median(std::move(samples));
 }
 
 GymReport gym_report(const std::vector<GymSpace>& spaces, GymExtent extent) {
