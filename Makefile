@@ -123,10 +123,14 @@ campaign: build
 	@ninja -C $(BUILD) -j $(JOBS) kernel_campaign
 	@$(BUILD)/kernel_campaign $(PAIRS) $(FIRST_SEED)
 
-# On an idle machine: some forty minutes. CONDITIONS="same 5" takes those alone.
+# On an idle machine: an hour. CONDITIONS="aa gain-5" takes those alone; tests/programs/job_trials.cpp
+# lists them.
+CONDITIONS ?= aa aa-loaded aa-baseline-first aa-candidate-first gain-3 gain-5 jobs-simulated
+TRIAL_MODELS ?= $(BUILD)/example.onnx
 trials: build
-	@ninja -C $(BUILD) -j $(JOBS) proof_trials
-	@$(BUILD)/proof_trials $(PROOFS) $(CONDITIONS)
+	@ninja -C $(BUILD) -j $(JOBS) job_trials
+	@$(VENV)/bin/python tools/make_example_model.py $(BUILD)/example.onnx
+	@$(BUILD)/job_trials $(PROOFS) $(TRIAL_MODELS) $(CONDITIONS)
 
 kills: build
 	@ninja -C $(BUILD) -j $(JOBS) journal_kills

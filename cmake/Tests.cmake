@@ -47,6 +47,7 @@ target_sources(kernel_campaign PRIVATE tests/cpp/random_kernels.cpp tests/cpp/ra
   tests/cpp/random_chains.cpp)
 target_sources(journal_kills PRIVATE tests/cpp/journal_kills.cpp)
 target_link_libraries(journal_kills PRIVATE aoe_tuning)
+target_link_libraries(job_trials PRIVATE aoe_tuning)
 
 # Recorded spaces, and searchers at work in them: for a test and for two programs.
 file(GLOB gym_sources CONFIGURE_DEPENDS tests/gym/*.cpp)

@@ -28,7 +28,7 @@ std::string words(const LayoutResult& result) {
                          result.layouts, result.measured);
     case End::rejected: {
       // With few blocks, the interval is still from 0 to infinity.
-      const Gain& gain = result.rival->gain;
+      const Gain gain = result.challenger ? result.challenger->gain : Gain{};
       const bool has_bounds = gain.speedup_low > 0 && std::isfinite(gain.speedup_high);
       return fmt::format(
           "other layouts than the {} of the baseline seemed better by {} measured times; the whole "
@@ -42,8 +42,8 @@ std::string words(const LayoutResult& result) {
       return fmt::format(
           "{} layouts by {} measured times; the whole model is between {:.3f} and {:.3f} times as "
           "fast with them",
-          result.layouts, result.measured, result.rival->gain.speedup_low,
-          result.rival->gain.speedup_high);
+          result.layouts, result.measured, result.challenger->gain.speedup_low,
+          result.challenger->gain.speedup_high);
   }
   return "";
 }
@@ -96,12 +96,12 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   layouts.line = "formats: " + words(result);
   layouts.elapsed_s = result.elapsed_s;
   if (result.end != End::accepted) return layouts;
-  const PlanChoice choice = plan_choice(result.rival->candidate);
+  const PlanChoice choice = plan_choice(result.challenger->candidate);
   const std::string evidence = fmt::format("{}/layouts", job.id);
   const auto baseline = in_bank.is_null() ? std::nullopt : std::optional(of_graph.baseline);
   Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
-  const BankEntry entry =
-      entry_of(job, choice.graph, choice.times, result.rival->gain, evidence, result.elapsed_s);
+  const BankEntry entry = entry_of(job, choice.graph, choice.times, result.challenger->gain,
+                                   evidence, result.elapsed_s);
   if (!store(bank, entry, baseline, "layouts")) return layouts;
   layouts.changed = result.changed;
   layouts.outcome.emplace();

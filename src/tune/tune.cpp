@@ -199,6 +199,7 @@ class Tuning {
     identity_.target = target_of(device_, options_.threads);
     identity_.processor = device_.processor;
     layouts_wanted_ = job.at("formats");
+    job_.claims_made = layouts_wanted_ ? 1 : 0;
     job_.seed = stable_hash(identity_.id);
     job_.samples = job.at("samples");
     job_.runs = job.at("run_loop");

@@ -93,7 +93,10 @@ class FakeRunner : public Runner {
             done.measured = {{}, {{id, {Cause::crash, "signal 11"}}}};
             return finished(request, done);
           }
-          ns *= request.measure.limits_ns.empty() ? factor(one) : factor_at_first_sight(one);
+          const bool is_twin = request.measure.fresh && one.choice == opened_.workloads[w].policy;
+          if (!is_twin) {
+            ns *= request.measure.limits_ns.empty() ? factor(one) : factor_at_first_sight(one);
+          }
         }
         pass.workload_ns.push_back(ns * common * std::exp(noise(random_)));
         pass.total_ns += pass.workload_ns.back();
@@ -108,6 +111,9 @@ class FakeRunner : public Runner {
   virtual double seconds(const Request&) const { return 0.5; }
   const OpenedModel& opened() const { return opened_; }
 
+ protected:
+  OpenedModel opened_;
+
  private:
   const std::string& text_of(const Candidate& one) const {
     return opened_.workloads[static_cast<size_t>(one.workload)].text;
@@ -120,7 +126,6 @@ class FakeRunner : public Runner {
 
   Faults faults_;
   std::mt19937_64 random_;
-  OpenedModel opened_;
   double drift_ = 0;
   double elapsed_s_ = 0;
 };

@@ -155,13 +155,28 @@ TEST(Job, TunesWhatIsChosenOnly) {
   EXPECT_EQ(result.accepted[0].candidate.workload, 1);
 }
 
+// Opens the model with policies other than the defaults, as a bank would give.
+class RunnerWithBank : public FakeRunner {
+ public:
+  RunnerWithBank() : FakeRunner({}) {
+    Random random(1);
+    for (OpenWorkload& one : opened_.workloads) {
+      const auto workload = std::make_shared<const Workload>(parse_workload(one.text));
+      one.policy = to_string(Space(workload, host_device()).sample(random), *workload);
+    }
+  }
+};
+
 TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
-  FakeRunner runner({});
+  RunnerWithBank runner;
   const OpenedModel opened = runner.open();
-  // Time of the defaults now, relative to that of the bank's policies.
+  // The defaults' times divided by those of the bank's policies.
   std::vector<double> truths;
   for (size_t i = 0; i < opened.workloads.size(); ++i) {
-    truths.push_back(runner.factor({static_cast<int>(i), opened.workloads[i].policy}));
+    const Workload workload = parse_workload(opened.workloads[i].text);
+    const std::string by_default = to_string(default_policy(workload, host_device()), workload);
+    ASSERT_NE(by_default, opened.workloads[i].policy);
+    truths.push_back(runner.factor({static_cast<int>(i), by_default}));
   }
   ASSERT_NE(truths[0], truths[1]);
   const auto claims_of = [&](double low, double high) {

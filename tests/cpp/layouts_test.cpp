@@ -102,7 +102,7 @@ LayoutResult tuned(Runner& runner, const LayoutOptions& options = {}) {
 }
 
 std::string times_of(const LayoutResult& result) {
-  return plan_choice(result.rival.value().candidate).times;
+  return plan_choice(result.challenger.value().candidate).times;
 }
 
 bool any_is_blocked(const std::set<std::string>& texts) {
@@ -114,9 +114,9 @@ TEST(Layouts, EndWithTheLayoutThatIsFaster) {
   const LayoutResult result = tuned(runner);
   ASSERT_EQ(result.end, End::accepted);
   EXPECT_TRUE(any_is_blocked(result.changed));
-  EXPECT_GT(result.rival->gain.speedup_low, 1.01);
-  EXPECT_GT(result.rival->gain.before_ns, result.rival->gain.after_ns);
-  EXPECT_EQ(result.rival->gain.noise_floor, 1.004);
+  EXPECT_GT(result.challenger->gain.speedup_low, 1.01);
+  EXPECT_GT(result.challenger->gain.before_ns, result.challenger->gain.after_ns);
+  EXPECT_EQ(result.challenger->gain.noise_floor, 1.004);
   EXPECT_GT(result.measured, 10u);
   EXPECT_GT(parse_task_times(times_of(result)).ns.size(), 10u);
   // As the baseline, these layouts are already the best.
@@ -131,7 +131,7 @@ TEST(Layouts, AreNotKeptWhereTheWholeModelIsNotFaster) {
   const LayoutResult result = tuned(runner);
   EXPECT_EQ(result.end, End::rejected);
   EXPECT_TRUE(result.changed.empty());
-  EXPECT_GT(result.rival->gain.after_ns, result.rival->gain.before_ns);
+  EXPECT_GT(result.challenger->gain.after_ns, result.challenger->gain.before_ns);
 }
 
 TEST(Layouts, AreNotThoseThatAreSlower) {
@@ -196,8 +196,8 @@ TEST(Layouts, ComeToTheSameEndFromTheirJournal) {
   });
   const LayoutResult again = tuned(replayed);
   EXPECT_EQ(read_journal(file), entries);
-  EXPECT_EQ(again.rival->candidate, whole.rival->candidate);
-  EXPECT_EQ(again.rival->gain, whole.rival->gain);
+  EXPECT_EQ(again.challenger->candidate, whole.challenger->candidate);
+  EXPECT_EQ(again.challenger->gain, whole.challenger->gain);
   EXPECT_EQ(again.changed, whole.changed);
   EXPECT_EQ(again.elapsed_s, whole.elapsed_s);
 }

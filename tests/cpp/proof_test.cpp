@@ -18,12 +18,36 @@ TEST(Proof, SoManyBlocksMustAgree) {
   };
   for (const auto& [n, agreeing] :
        {Case{1, 4}, {9, 10}, {10, 10}, {12, 12}, {13, 12}, {17, 15}, {20, 17}, {24, 20}}) {
-    const size_t found = required_agreeing_blocks(n);
+    const size_t found = required_agreeing_blocks(n, 0.005);
     if (agreeing > n) EXPECT_GT(found, n) << n;
     else EXPECT_EQ(found, agreeing) << n;
   }
-  EXPECT_EQ(required_agreeing_blocks(kFewestBlocks), kFewestBlocks);
-  EXPECT_GT(required_agreeing_blocks(kFewestBlocks - 1), kFewestBlocks - 1);
+  for (const double error : {0.05, 0.005, 1e-3, 1e-4, 1e-6}) {
+    const size_t fewest = fewest_blocks(error);
+    EXPECT_EQ(required_agreeing_blocks(fewest, error), fewest);
+    EXPECT_GT(required_agreeing_blocks(fewest - 1, error), fewest - 1);
+    const size_t most = most_blocks(error);
+    EXPECT_EQ(required_agreeing_blocks(most, error), most - 4);
+    EXPECT_GT(required_agreeing_blocks(most - 1, error), most - 1 - 4);
+  }
+  EXPECT_EQ(most_blocks(0.005), 24u);
+}
+
+TEST(ErrorBudget, IsNeverExceeded) {
+  ErrorBudget budget;
+  double spent = 0;
+  double last = 1;
+  for (int claim = 0; claim < 100000; ++claim) {
+    const double error = budget.next();
+    EXPECT_LT(error, last);
+    spent += last = error;
+  }
+  EXPECT_LT(spent, ErrorBudget::kJobError);
+  EXPECT_GT(spent, 0.999 * ErrorBudget::kJobError);
+  // Claims that another part of the job has made are not made again.
+  ErrorBudget all;
+  all.next();
+  EXPECT_EQ(ErrorBudget(1).next(), all.next());
 }
 
 TEST(Proof, DecidesWhenItCan) {

@@ -24,8 +24,8 @@ std::vector<Round> rounds(double budget_s, double opened_s, double checks_s, dou
     while (timetable.round_goes_on(now)) now += 0.5;
     const double searched = now;
     const bool last = !timetable.search_goes_on(now);
-    now = std::min(now + checks_s, timetable.checks_end_s(now, last));
-    timetable.record_checks(searched, now, checks_s);
+    now += std::min(checks_s, std::max(timetable.allowed_checks_s(now, last), 0.0));
+    timetable.record_checks(now - searched, now, checks_s);
     all.push_back({began, searched, now});
   }
   return all;
@@ -57,7 +57,7 @@ TEST(Timetable, KnowsThatARoundIsTheOnlyOne) {
 TEST(Timetable, ChecksDoNotEatTheSearchsTime) {
   const std::vector<Round> all = rounds(std::numeric_limits<double>::infinity(), 3, 60, 1000);
   for (size_t i = 1; i < all.size(); ++i) {
-    EXPECT_GE(all[i].searched_s - all[i].began_s, 100);
+    EXPECT_GE(all[i].searched_s - all[i].began_s, 60 * 0.45 / 0.25);
   }
 }
 
@@ -72,12 +72,12 @@ TEST(Timetable, ABudgetIsDividedBetweenSearchAndChecks) {
         if (i + 1 < all.size()) early += all[i].checked_s - all[i].searched_s;
       }
       // If checks take long, the last ones get more time.
-      EXPECT_LE(searched, budget / 2 + 0.5) << budget << " " << checks;
-      EXPECT_GE(searched, (checks < 1 ? 0.5 : 0.3) * budget - 0.5) << budget << " " << checks;
-      const double last = 0.8 * budget - all.back().searched_s;
-      EXPECT_GE(last, std::min(0.3 * budget, checks) - 1) << budget << " " << checks;
-      EXPECT_LE(early, 0.2 * budget + 0.01);
-      EXPECT_LE(all.back().checked_s, 0.8 * budget + 0.5);
+      EXPECT_LE(searched, 0.45 * budget + 0.5) << budget << " " << checks;
+      EXPECT_GE(searched, (checks < 1 ? 0.45 : 0.3) * budget - 0.5) << budget << " " << checks;
+      const double last = 0.7 * budget - all.back().searched_s;
+      EXPECT_GE(last, std::min(0.23 * budget, checks) - 1) << budget << " " << checks;
+      EXPECT_LE(early, 0.17 * budget + 0.01);
+      EXPECT_LE(all.back().checked_s, 0.7 * budget + 0.5);
       Timetable timetable(budget);
       timetable.begin(3);
       EXPECT_EQ(all.size() == 1, timetable.is_only_round()) << budget;

@@ -32,10 +32,8 @@ namespace aoe {
 struct ProofOptions {
   // The null hypothesis is a median speed-up of at most 1 + margin.
   double margin = kMargin;
-  // Maximum number of blocks: a candidate not accepted by then is rejected.
-  size_t most_blocks = 24;
-  // No decision before the last block: for estimating an interval, not for a test.
-  bool to_the_end = false;
+  // Probability of accepting a candidate for which it holds: ErrorBudget::next.
+  double error = (1 - kConfidence) / 2;
 };
 
 enum class ProofDecision : uint8_t { undecided, accepted, rejected };
@@ -52,14 +50,35 @@ struct Proof {
 double block_speed_up(std::span<const double> baseline_ns, std::span<const double> candidate_ns);
 
 // The state of the test after these speed-ups, one for each block. The candidate is accepted once
-// the interval lies above the margin, and rejected once that cannot happen within `most_blocks`.
+// the e-value reaches 1 / error, and rejected once that cannot happen within `most_blocks`.
 Proof proof_of(std::span<const double> speed_ups, const ProofOptions& options = {});
 
-// Minimum number of blocks to reach the threshold, if all agree: 1.76^10 = 285, 1.76^9 = 162.
-inline constexpr size_t kFewestBlocks = 10;
+// Number of blocks out of n that must agree for the e-value to reach 1 / error. More than n if even
+// n agreeing blocks are too few.
+size_t required_agreeing_blocks(size_t n, double error);
 
-// Number of blocks out of n that must agree for the e-value to reach 1 / error, where `error` is
-// that of one side. More than n if even n agreeing blocks are too few.
-size_t required_agreeing_blocks(size_t n, double error = (1 - kConfidence) / 2);
+// Number of blocks that a proof takes if all agree, and the most that it may take: so many that
+// four may disagree.
+size_t fewest_blocks(double error);
+size_t most_blocks(double error);
+
+// Divides the error probability of a job over its claims (alpha spending). A job makes an unknown
+// number of claims: that a policy is faster, that the whole model is. With probability of at least
+// 1 - kJobError all that it accepts are true (a union bound: no assumption about how claims
+// depend on each other).
+class ErrorBudget {
+ public:
+  static constexpr double kJobError = 0.01;
+
+  explicit ErrorBudget(size_t claims_made = 0) : claims_(claims_made) {}
+
+  // The error of the next claim: kJobError * 10 / ((i + 9) (i + 10)) for the i-th. These sum to
+  // kJobError over all i. The first ten, as many as a small job makes, share half of it; later ones
+  // get so little less that the fiftieth needs only six more agreeing blocks than the first.
+  double next();
+
+ private:
+  size_t claims_;
+};
 
 }  // namespace aoe

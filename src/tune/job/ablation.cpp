@@ -8,6 +8,7 @@
 #include "base/median.h"
 #include "measure/statistics/screen.h"
 #include "policy/policy_text.h"
+#include "tune/job/paired_blocks.h"
 #include "tune/job/trials.h"
 
 namespace aoe {

@@ -1,16 +1,15 @@
 #include "tune/job/claims.h"
 
 #include "expr/parse.h"
-#include "measure/statistics/proof.h"
 #include "policy/policy_text.h"
 #include "policy/schedule.h"
-#include "tune/job/trials.h"
+#include "tune/job/paired_blocks.h"
 
 namespace aoe {
 namespace {
 
-// Number of blocks. More than the proof of a clear gain needs, because the interval is the result.
-constexpr size_t kBlocks = 16;
+// Four times the blocks that a claim rests on, so that its own error is what differs.
+constexpr size_t kBlocks = 4 * kFinalBlocks;
 
 std::string default_policy_of(const std::string& text, const Device& device) {
   const Workload workload = parse_workload(text);
@@ -34,26 +33,32 @@ std::vector<Claim> measured_claims(Runner& runner, const OpenedModel& opened,
   if (claims.empty()) return claims;
   const Answer checked = runner.ask(check);
   std::vector<Candidate> defaults;
-  std::vector<std::vector<size_t>> groups;
   std::vector<size_t> claim_of;
   for (size_t i = 0; i < claims.size(); ++i) {
     claims[i].failure = checked.compiled[i];
     if (claims[i].failure) continue;
-    groups.push_back({defaults.size()});
     claim_of.push_back(i);
     defaults.push_back(check.compile[i]);
   }
+  if (defaults.empty()) return claims;
   Random random(1);
-  Proofs proofs(opened.workloads.size(), defaults, groups, false, block_pairs(opened),
-                {.most_blocks = kBlocks, .to_the_end = true}, random);
-  while (!proofs.over()) {
-    proofs.add(runner.ask({{}, proofs.next()}).measured);
-    on_progress(proofs.share());
+  // All claims together, as a job estimates them: with all of its policies, and with none.
+  PairedBlocks blocks(opened, {defaults}, PairedBlocks::Timed::whole_pass, random);
+  const auto done = [&] { return blocks.samples(0).speed_ups.size(); };
+  while (done() < kBlocks && !blocks.is_failed(0) && !blocks.is_given_up()) {
+    blocks.add(runner.ask({{}, blocks.next({true})}).measured);
+    on_progress(static_cast<double>(done()) / static_cast<double>(kBlocks));
   }
   for (size_t i = 0; i < claim_of.size(); ++i) {
-    // The candidates are the default policies, so the speed-up of the bank's is the reciprocal.
-    const Interval& slowed = proofs.proof(i).speed_up;
-    claims[claim_of[i]].now = {1 / slowed.median, 1 / slowed.high, 1 / slowed.low};
+    Claim& claim = claims[claim_of[i]];
+    if (done() < kBlocks) {
+      claim.failure = Failure{Cause::crash, "the default policies could not be measured"};
+      continue;
+    }
+    // Here the default is the candidate, so the ratio is inverted.
+    const Gain slowed = estimated_gain(blocks.part(0, i));
+    claim.now = {slowed.after_ns / slowed.before_ns, 1 / slowed.speedup_high,
+                 1 / slowed.speedup_low};
   }
   return claims;
 }

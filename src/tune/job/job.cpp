@@ -61,12 +61,12 @@ std::vector<Policy> adapted(const Space& space, const std::vector<TransferSeed>&
 Job::Job(Runner& runner, const Device& device, const JobOptions& options,
          std::function<void(const JobProgress&)> display)
     : options_(options),
-      job_(runner, options.seed, options.budget_s),
+      job_(runner, options.seed, options.budget_s, options.claims_made),
       device_(device),
       display_(std::move(display)),
       timetable_(options.budget_s),
       sampling_(job_, tuned_, options.runs),
-      checks_(job_, tuned_, [this](JobProgress::Phase phase, double share) {
+      confirmation_(job_, tuned_, [this](JobProgress::Phase phase, double share) {
         report_progress(phase, last_ ? kSearched + (kChecked - kSearched) * share : 0);
       }) {}
 
@@ -107,8 +107,13 @@ std::vector<Accepted> Job::next_proven() {
       if (last_) return {};
       search();
     }
-    while (checks_.goes_on()) {
-      std::vector<Accepted> proven = checks_.confirm_block();
+    while (confirmation_.goes_on()) {
+      // Blocks of a proof are spread out in time, so that a state of the machine that lasts a
+      // second cannot decide it: the search goes on between them.
+      if (confirmation_.has_block() && !last_ && timetable_.search_goes_on(job_.elapsed_s())) {
+        sampling_.step(search_goes_on());
+      }
+      std::vector<Accepted> proven = confirmation_.confirm_block();
       if (!proven.empty()) return proven;
     }
     finish_round();
@@ -167,13 +172,12 @@ void Job::search() {
       fmt::format("{} candidates so far, as many again are expected to gain {}{}",
                   sampling_.timed(), sampling_.expected_gain(), last_ ? "; the last round" : ""));
   checking_ = true;
-  checks_began_s_ = job_.elapsed_s();
-  checks_.begin(timetable_.checks_end_s(checks_began_s_, last_), last_);
+  confirmation_.race_and_open_proofs(timetable_.allowed_checks_s(job_.elapsed_s(), last_), last_);
 }
 
 void Job::finish_round() {
   checking_ = false;
-  timetable_.record_checks(checks_began_s_, job_.elapsed_s(), checks_.expected_s());
+  timetable_.record_checks(confirmation_.spent_s(), job_.elapsed_s(), confirmation_.expected_s());
   if (!last_) begin_with(waiting_.size());
 }
 
@@ -219,7 +223,7 @@ void Job::explain(std::vector<Accepted>& proven) {
   }
   const double now_s = job_.elapsed_s();
   AblationCost cost;
-  cost.allowed_s = now_s < timetable_.checks_end_s(now_s, true) ? kExplainedShare * now_s : 0;
+  cost.allowed_s = timetable_.allowed_checks_s(now_s, true) > 0 ? kExplainedShare * now_s : 0;
   // About half of the time so far was spent on candidates.
   cost.candidate_s = 0.5 * now_s / static_cast<double>(std::max<size_t>(sampling_.proposed(), 1));
   cost.pass_s = pass_ns(job_.opened()) / 1e9;

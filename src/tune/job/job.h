@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "tune/job/checks.h"
+#include "tune/job/confirmation.h"
 #include "tune/job/job_state.h"
 #include "tune/job/sampling.h"
 #include "tune/job/timetable.h"
@@ -70,11 +70,10 @@ class Job {
   std::vector<TunedWorkload> waiting_, tuned_;
   Timetable timetable_;
   Sampling sampling_;
-  Checks checks_;
+  Confirmation confirmation_;
   int rounds_ = 0;
   bool checking_ = false;  // the round is racing and confirming
-  double checks_began_s_ = 0;
-  bool last_ = false;  // the current round is the last
+  bool last_ = false;      // the current round is the last
   double shown_share_ = 0;
   JobResult result_;
 };

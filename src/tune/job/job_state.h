@@ -13,6 +13,7 @@
 #include "search/searcher.h"
 #include "tune/job/expectation.h"
 #include "tune/job/explanation.h"
+#include "tune/job/paired_blocks.h"
 #include "tune/job/trials.h"
 #include "tune/setup/options.h"
 
@@ -32,6 +33,8 @@ struct JobOptions {
   // the model's time.
   double least_gain = 0.002;
   TunedKinds kinds = {};
+  // Claims that were made before, about layouts: they share the job's error.
+  size_t claims_made = 0;
   double budget_s = std::numeric_limits<double>::infinity();
 };
 
@@ -72,6 +75,14 @@ struct ScreenedPolicy {
   double share = 1;
 };
 
+// A policy that is being confirmed. Each is a new claim of the job.
+struct Challenger {
+  std::string policy;
+  double share = 1;  // by its race
+  double error = 0;  // of its proof
+  BlockSamples evidence = {};
+};
+
 // A workload that is tuned, with the state of its search, race and confirmation.
 struct TunedWorkload {
   int workload = 0;
@@ -81,20 +92,21 @@ struct TunedWorkload {
   Expectation expectation{0};
 
   std::set<std::string> raced;  // policies that have raced; each races once
-  // The winner of a race, which is being confirmed, and the evidence so far.
-  std::optional<ScreenedPolicy> challenger;
-  ProofSamples evidence;
+  // The winner of a race, which is being confirmed.
+  std::optional<Challenger> challenger;
   // The best confirmed policy.
   std::optional<Accepted> proven;
 
   double best_share() const { return memory->seen()[0].share; }
 };
 
-// The runner of a job, the opened model, and the time used according to the latest answer.
+// The runner of a job, the opened model, the time used according to the latest answer, and what is
+// left of the error that the job may make.
 class JobContext {
  public:
-  JobContext(Runner& runner, uint64_t seed, double budget_s)
-      : random(seed), budget_s(budget_s), runner_(runner) {}
+  // `claims_made`: by the job before, for instance about layouts.
+  JobContext(Runner& runner, uint64_t seed, double budget_s, size_t claims_made = 0)
+      : random(seed), budget_s(budget_s), runner_(runner), errors_(claims_made) {}
 
   Random random;
   const double budget_s;
@@ -126,15 +138,24 @@ class JobContext {
   size_t workloads() const { return opened_.workloads.size(); }
   double elapsed_s() const { return elapsed_s_; }
 
-  // The gain of a group of candidates, with the noise floor of the host.
-  Gain gain_of(const Proofs& proofs, size_t group) const {
-    Gain gain = proofs.gain(group);
+  // The error that the proof of a new claim may have. It is a decision of the job: journals show
+  // what each claim was allowed.
+  double error_of_claim(const std::string& claim) {
+    const double error = errors_.next();
+    record_decision("error of the claim about " + claim, fmt::format("{}", error));
+    return error;
+  }
+
+  // The gain that blocks show, with the noise floor of the host.
+  Gain gain_of(const BlockSamples& samples) const {
+    Gain gain = estimated_gain(samples);
     gain.noise_floor = opened_.noise_floor;
     return gain;
   }
 
  private:
   Runner& runner_;
+  ErrorBudget errors_;
   OpenedModel opened_;
   double elapsed_s_ = 0;
 };

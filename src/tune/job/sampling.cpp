@@ -56,20 +56,21 @@ std::vector<Sampling::Sample> Sampling::propose() {
   return samples;
 }
 
-void Sampling::run(const std::function<bool()>& goes_on, const std::function<void()>& on_progress) {
-  std::vector<Sample> ready;  // compiled and checked, to be timed
-  for (;;) {
-    const std::vector<Sample> next = goes_on() ? propose() : std::vector<Sample>{};
-    if (next.empty() && ready.empty()) return;
-    const Screening screening(to_candidates(ready), job_.opened(), runs_, job_.random);
-    const Answer done = job_.ask({to_candidates(next), screening.wanted()});
-    ready = learn_times(ready, screening, done.measured);
-    for (size_t i = 0; i < next.size(); ++i) {
-      if (done.compiled[i]) learn_failure(next[i], *done.compiled[i]);
-      else ready.push_back(next[i]);
-    }
-    on_progress();
+bool Sampling::step(bool more) {
+  const std::vector<Sample> next = more ? propose() : std::vector<Sample>{};
+  if (next.empty() && ready_.empty()) return false;
+  const Screening screening(to_candidates(ready_), job_.opened(), runs_, job_.random);
+  const Answer done = job_.ask({to_candidates(next), screening.wanted()});
+  ready_ = learn_times(ready_, screening, done.measured);
+  for (size_t i = 0; i < next.size(); ++i) {
+    if (done.compiled[i]) learn_failure(next[i], *done.compiled[i]);
+    else ready_.push_back(next[i]);
   }
+  return true;
+}
+
+void Sampling::run(const std::function<bool()>& goes_on, const std::function<void()>& on_progress) {
+  while (step(goes_on())) on_progress();
 }
 
 std::vector<Candidate> Sampling::to_candidates(const std::vector<Sample>& samples) const {

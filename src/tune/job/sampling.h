@@ -26,6 +26,9 @@ class Sampling {
   bool is_exhausted() const;
   // Share of the model's time that as many samples again are expected to save.
   double expected_gain() const;
+  // Compiles the next candidates, if there are to be `more`, while those that were compiled before
+  // are timed. Returns false if there was nothing to do.
+  bool step(bool more);
 
  private:
   struct Sample {
@@ -47,6 +50,7 @@ class Sampling {
   JobContext& job_;
   std::vector<TunedWorkload>& tuned_;
   const size_t runs_;
+  std::vector<Sample> ready_;  // compiled and checked, to be timed
   size_t proposed_ = 0;
   size_t timed_ = 0;
 };

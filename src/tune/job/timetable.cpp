@@ -11,10 +11,10 @@ constexpr double kFirstRoundS = 8;
 constexpr double kFirstSearchS = 2.5;
 constexpr double kLonger = 2;  // minimum factor between the search times of rounds
 // Shares of the budget.
-constexpr double kSearchShare = 0.5;       // search, at most
+constexpr double kSearchShare = 0.45;      // search, at most
 constexpr double kLeastSearchShare = 0.3;  // search, at least, if checks take long
-constexpr double kCheckedShare = 0.8;      // end of all checks; the rest is for the whole model
-constexpr double kEarlyCheckShare = 0.2;   // checks before the last round
+constexpr double kCheckedShare = 0.7;      // end of all checks; the rest is for the whole model
+constexpr double kEarlyCheckShare = 0.17;  // checks before the last round
 
 }  // namespace
 
@@ -41,17 +41,15 @@ bool Timetable::search_goes_on(double elapsed_s) const {
   return searched < (has_time_to_check ? search_s() : kLeastSearchShare * budget_s_);
 }
 
-double Timetable::checks_end_s(double elapsed_s, bool last) const {
-  const double all = kCheckedShare * budget_s_;
-  if (last) return all;
-  return std::min(all, elapsed_s + kEarlyCheckShare * budget_s_ - checked_s_);
+double Timetable::allowed_checks_s(double elapsed_s, bool last) const {
+  const double all_s = kCheckedShare * budget_s_ - elapsed_s;
+  return last ? all_s : std::min(all_s, kEarlyCheckShare * budget_s_ - checked_s_);
 }
 
-void Timetable::record_checks(double began_s, double ended_s, double next_s) {
-  const double took_s = ended_s - began_s;
-  const double round_s = searched_s(began_s) - round_began_s_;
+void Timetable::record_checks(double took_s, double elapsed_s, double next_s) {
   checked_s_ += took_s;
-  round_began_s_ = searched_s(ended_s);
+  const double round_s = searched_s(elapsed_s) - round_began_s_;
+  round_began_s_ = searched_s(elapsed_s);
   next_checks_s_ = next_s;
   const double share_of_checks = (kCheckedShare - kSearchShare) / kSearchShare;
   end_round_at(round_began_s_ + std::max(kLonger * round_s, took_s / share_of_checks));

@@ -5,14 +5,14 @@
 
 namespace aoe {
 
-// The timetable of a job: when each round searches, and how long it may check what it found. Times
-// are seconds since the start of the job.
+// The timetable of a job: when each round searches, and how long it may check what it found (races
+// and confirmations). Times are seconds since the start of the job.
 //
 // The first round is short, so that a first gain is proven soon. Each further round searches for at
-// least twice as long as the one before, and long enough that checks take at most three eighths of
-// the time. Search gets half of a budget, less if checks take long. A fifth is reserved for the
-// whole model at the end. The rest is for checks, a third of it reserved for those of the last
-// round.
+// least twice as long as the one before, and long enough that checks take at most 36 % of the time.
+// The search continues between the blocks of a confirmation. It gets 45 % of a budget, less if
+// checks take long. 30 % are reserved for the whole model and the final estimate. The rest is for
+// checks, a third of it reserved for those of the last round.
 class Timetable {
  public:
   explicit Timetable(double budget_s) : budget_s_(budget_s) {}
@@ -25,11 +25,11 @@ class Timetable {
   // Whether there is time only for the first round.
   bool is_only_round() const { return round_ends_s_ >= search_s(); }
 
-  // The time at which the checks of a round that ends its search now must end.
-  double checks_end_s(double elapsed_s, bool last) const;
-  // Records the checks of a round and begins the next one. `next_s` is the expected duration of the
-  // next checks, at least.
-  void record_checks(double began_s, double ended_s, double next_s);
+  // The time that the checks of a round may take, if they begin now.
+  double allowed_checks_s(double elapsed_s, bool last) const;
+  // Records that the checks of a round took so long, and begins the next round. `next_s` is the
+  // expected duration of the next checks, at least.
+  void record_checks(double took_s, double elapsed_s, double next_s);
 
  private:
   double searched_s(double elapsed_s) const { return elapsed_s - checked_s_; }

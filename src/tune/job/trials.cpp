@@ -4,27 +4,13 @@
 #include <cmath>
 #include <limits>
 
-#include "base/median.h"
-#include "measure/statistics/block.h"
-
 // The comparisons of a job, in the order in which a candidate passes through them:
-// interleave_passes and Screening (minimum of a few runs), Races (order within rounds), block_pairs
-// and Proofs (blocks of pairs for the sequential test).
+// interleave_passes and Screening (minimum of a few runs), then Races (order within rounds).
+// paired_blocks.cpp has the comparisons that follow.
 //
 // None of them measures. Each composes a PassesRequest (`wanted`, `next`) and evaluates the answer
 // (`results`, `add`), so that its results depend only on the answers and the random generator and
 // are reproduced on replay. Candidate i of a request has the number id_of(i).
-//
-// Passes of a block (Proofs::next) for candidate 1 of workload 0 and candidate 2 of workload 2; 0
-// is the baseline. In a round of a race, a column has each participant of its workload once.
-//
-//              workload   0   1   2
-//   warm-up               1   0   2     all candidates in one of the two passes, the baseline in
-//   warm-up               0   0   0     the other; not counted
-//   pair 0                0   0   2     each candidate in one pass of a pair, chosen at random and
-//                         1   0   0     separately for each workload
-//   pair 1                1   0   2
-//                         0   0   0
 
 namespace aoe {
 namespace {
@@ -34,23 +20,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // Index of a workload.
 size_t index(int number) { return static_cast<size_t>(number); }
 
-// After so many losses of a worker that no candidate is to blame for, a comparison is given up. The
-// Worker itself repeats a request twice if its process was killed from outside, so that losses are
-// rare, and three have a lasting cause. A loss with a culprit removes the candidate instead: the
-// others are asked for again without it.
-constexpr size_t kMostLosses = 3;
-
-bool is_failed(const PassesResult& measured, size_t candidate) {
-  return std::any_of(measured.failed.begin(), measured.failed.end(),
-                     [&](const auto& failed) { return failed.candidate == id_of(candidate); });
-}
-
 }  // namespace
-
-bool has_culprit(const PassesResult& measured) {
-  return std::any_of(measured.failed.begin(), measured.failed.end(),
-                     [](const auto& failed) { return failed.candidate != CandidateId::baseline; });
-}
 
 std::vector<Assignment> interleave_passes(std::vector<std::vector<CandidateId>> turns, size_t runs,
                                           Random& random) {
@@ -226,126 +196,6 @@ double Races::speed_up(size_t entrant) const {
     return one.race.speed_up[static_cast<size_t>(found - one.entrants.begin()) + 1];
   }
   return 0;
-}
-
-double pass_ns(const OpenedModel& opened) {
-  double total = 0;
-  for (const OpenWorkload& one : opened.workloads) total += one.baseline_ns;
-  return std::max(total, 1.0);
-}
-
-// The limit of 64 keeps requests and their journal entries short, which list every pass. Models
-// with passes of less than 0.6 ms reach it.
-size_t block_pairs(const OpenedModel& opened) {
-  const BlockOptions block;
-  return std::clamp<size_t>(static_cast<size_t>(block.block_ns / (2 * pass_ns(opened))),
-                            block.fewest_pairs, 64);
-}
-
-Proofs::Proofs(size_t workloads, std::vector<Candidate> candidates,
-               std::vector<std::vector<size_t>> groups, bool whole, size_t pairs,
-               const ProofOptions& options, Random& random)
-    : workloads_(workloads),
-      candidates_(std::move(candidates)),
-      whole_(whole),
-      pairs_(pairs),
-      options_(options),
-      random_(random) {
-  for (auto& group : groups) groups_.push_back({std::move(group), {}, {}});
-}
-
-void Proofs::resume(size_t group, ProofSamples evidence) {
-  groups_[group].evidence = std::move(evidence);
-  groups_[group].proof = proof_of(groups_[group].evidence.speed_ups, options_);
-}
-
-bool Proofs::over() const {
-  return losses_ >= kMostLosses ||
-         std::all_of(groups_.begin(), groups_.end(), [](const Group& group) {
-           return group.proof.decision != ProofDecision::undecided;
-         });
-}
-
-double Proofs::share() const {
-  return std::min(1.0, static_cast<double>(blocks_) / static_cast<double>(options_.most_blocks));
-}
-
-PassesRequest Proofs::next() {
-  PassesRequest wanted{.fresh = true, .candidates = candidates_};
-  const auto pass = [&](const std::vector<bool>& changed) {
-    Assignment assignment{std::vector<CandidateId>(workloads_)};
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      if (!changed[g] || groups_[g].proof.decision == ProofDecision::rejected) continue;
-      for (const size_t i : groups_[g].candidates) {
-        if (candidates_[i].is_plan()) assignment.plan = id_of(i);
-        else assignment.workloads[index(candidates_[i].workload)] = id_of(i);
-      }
-    }
-    wanted.passes.push_back(std::move(assignment));
-  };
-  // Two uncounted passes for warm-up, in random order, because the placement of memory depends on
-  // which plan is loaded first.
-  const bool candidates_first = (random_() & 1) != 0;
-  pass(std::vector<bool>(groups_.size(), candidates_first));
-  pass(std::vector<bool>(groups_.size(), !candidates_first));
-  candidate_first_.clear();
-  for (size_t i = 0; i < pairs_; ++i) {
-    std::vector<bool> first(groups_.size());
-    for (size_t g = 0; g < first.size(); ++g) first[g] = (random_() & 1) != 0;
-    pass(first);
-    candidate_first_.push_back(first);
-    first.flip();
-    pass(first);
-  }
-  return wanted;
-}
-
-double Proofs::time_of(const Group& group, const Pass& pass) const {
-  if (whole_) return pass.total_ns;
-  double ns = 0;
-  for (const size_t i : group.candidates) ns += pass.workload_ns[index(candidates_[i].workload)];
-  return ns;
-}
-
-void Proofs::add(const PassesResult& measured) {
-  ++blocks_;
-  for (Group& group : groups_) {
-    for (const size_t i : group.candidates) {
-      if (is_failed(measured, i)) group.proof.decision = ProofDecision::rejected;
-    }
-  }
-  if (measured.passes.size() != 2 + 2 * pairs_) {
-    if (!has_culprit(measured)) ++losses_;
-    return;
-  }
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    Group& group = groups_[g];
-    if (group.proof.decision != ProofDecision::undecided) continue;
-    std::vector<double> before;
-    std::vector<double> after;
-    for (size_t i = 0; i < pairs_; ++i) {
-      const double first = time_of(group, measured.passes[2 + 2 * i]);
-      const double second = time_of(group, measured.passes[3 + 2 * i]);
-      before.push_back(candidate_first_[i][g] ? second : first);
-      after.push_back(candidate_first_[i][g] ? first : second);
-    }
-    ProofSamples& evidence = group.evidence;
-    evidence.speed_ups.push_back(block_speed_up(before, after));
-    evidence.before_ns.insert(evidence.before_ns.end(), before.begin(), before.end());
-    group.proof = proof_of(evidence.speed_ups, options_);
-  }
-}
-
-Gain Proofs::gain(size_t group) const {
-  const auto& [_, evidence, proof] = groups_[group];
-  const double middle_ns = median(evidence.before_ns);
-  // after_ns comes from the median speed-up and not from the candidate's times: the proof is about
-  // ratios within pairs.
-  return {.before_ns = middle_ns,
-          .after_ns = middle_ns / proof.speed_up.median,
-          .speedup_low = proof.speed_up.low,
-          .speedup_high = proof.speed_up.high,
-          .samples = static_cast<int64_t>(evidence.before_ns.size())};
 }
 
 }  // namespace aoe

@@ -3,48 +3,63 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "measure/statistics/carry_over.h"
+
+// First `choose`: subsets of the accepted policies are compared with the baseline, each by a
+// sequential test, until one carries over. Then `estimate`: a fixed number of fresh blocks, used
+// for nothing else, gives the gains of the model and of every operator that the job reports. Gains
+// from the tests themselves would be biased: a test ends when its data look good.
 
 namespace aoe {
 namespace {
 
+using Timed = PairedBlocks::Timed;
+
+// If time is short; the fewest that give an interval.
+constexpr size_t kFewestFinalBlocks = kFewestValues;
+
 class WholeModel {
  public:
-  WholeModel(JobContext& job, std::vector<Accepted> accepted)
-      : job_(job), accepted_(std::move(accepted)) {}
+  WholeModel(JobContext& job, std::vector<Accepted> accepted,
+             const std::function<void(double share)>& on_progress)
+      : job_(job), accepted_(std::move(accepted)), on_progress_(on_progress) {}
 
-  void run(JobResult& result, const std::function<void(double share)>& on_progress) {
-    for (;;) {
-      const WholeStep step = next_whole(accepted_.size(), trials_);
-      if (step.done || out_of_time()) {
-        if (!gains_.empty()) result.before_ns = gains_.back().before_ns;
-        // If time runs out, policies in no subset tried so far are dropped.
-        keep(step.done ? step.policies
-                       : next_whole(accepted_.size(), trials_, trials_.size()).policies,
-             result);
-        return;
-      }
-      compare(step.policies, on_progress);
-    }
+  void run(JobResult& result) {
+    const std::vector<size_t> kept = choose();
+    result.dropped = accepted_.size() - kept.size();
+    for (const size_t i : kept) result.accepted.push_back(accepted_[i]);
+    if (!kept.empty()) estimate(is_proven(kept), result);
+    else if (!before_ns_.empty()) result.before_ns = before_ns_.back();
   }
 
  private:
-  bool out_of_time() const { return job_.elapsed_s() >= job_.budget_s; }
+  bool has_time_for(size_t blocks) const {
+    return job_.elapsed_s() + static_cast<double>(blocks) * block_s_ < job_.budget_s;
+  }
+  // The final estimate needs its time too.
+  bool out_of_time() const { return !has_time_for(kFewestFinalBlocks); }
 
-  void compare(const std::vector<size_t>& policies,
-               const std::function<void(double share)>& on_progress) {
-    std::vector<Candidate> together;
-    for (const size_t i : policies) together.push_back(accepted_[i].candidate);
-    std::vector<size_t> all(together.size());
-    std::iota(all.begin(), all.end(), 0);
-    // Each policy already had to exceed the A/A noise floor.
-    Proofs comparison(job_.workloads(), together, {all}, true, block_pairs(job_.opened()),
-                      {.margin = 0}, job_.random);
+  std::vector<size_t> choose() {
+    for (;;) {
+      const WholeStep step = next_whole(accepted_.size(), trials_);
+      if (step.done) return step.policies;
+      // If time runs out, policies in no subset tried so far are dropped.
+      if (out_of_time()) {
+        return next_whole(accepted_.size(), trials_, trials_.size()).policies;
+      }
+      compare(step.policies);
+    }
+  }
+
+  void compare(const std::vector<size_t>& policies) {
+    const ProofOptions options{.margin = job_.opened().margin,
+                               .error = job_.error_of_claim("the whole model")};
+    Proofs comparison(job_.opened(), {{candidates(policies), options}}, Timed::whole_pass,
+                      job_.random);
     while (!comparison.over() && !out_of_time()) {
-      comparison.add(job_.ask({{}, comparison.next()}).measured);
-      on_progress(comparison.share());
+      ask(comparison.next(), [&](const PassesResult& measured) { comparison.add(measured); });
+      on_progress_(kChosen * comparison.share());
     }
     const Proof& proof = comparison.proof(0);
     trials_.push_back({policies, proof});
@@ -52,31 +67,82 @@ class WholeModel {
         "whole model",
         fmt::format("{} policies together: {} times as fast, {} to {}", policies.size(),
                     proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
-    gains_.push_back(job_.gain_of(comparison, 0));
-  }
-
-  void keep(const std::vector<size_t>& kept, JobResult& result) const {
-    for (const size_t i : kept) result.accepted.push_back(accepted_[i]);
-    result.dropped = accepted_.size() - kept.size();
-    for (size_t i = 0; i < trials_.size(); ++i) {
-      if (trials_[i].policies != kept) continue;
-      const bool proven = trials_[i].proof.decision == ProofDecision::accepted;
-      (proven ? result.gain : result.unproven_gain) = gains_[i];
-      result.before_ns = gains_[i].before_ns;
+    if (!comparison.evidence(0).before_ns.empty()) {
+      before_ns_.push_back(estimated_gain(comparison.evidence(0)).before_ns);
     }
   }
 
+  void estimate(bool proven, JobResult& result) {
+    std::vector<Candidate> together;
+    for (const Accepted& one : result.accepted) together.push_back(one.candidate);
+    PairedBlocks blocks(job_.opened(), {together}, Timed::whole_pass, job_.random);
+    const size_t count = has_time_for(kFinalBlocks) ? kFinalBlocks : kFewestFinalBlocks;
+    while (blocks.samples(0).speed_ups.size() < count && !blocks.is_failed(0) &&
+           !blocks.is_given_up()) {
+      ask(blocks.next({true}), [&](const PassesResult& measured) { blocks.add(measured); });
+      const auto done = static_cast<double>(blocks.samples(0).speed_ups.size());
+      on_progress_(kChosen + (1 - kChosen) * done / static_cast<double>(count));
+    }
+    if (blocks.is_failed(0)) {
+      // Which one it is, is not worth another search: a policy that fails now, after all its runs,
+      // is a fault of the machine or of the code generator.
+      job_.record_decision("final estimate", "a policy failed: none is kept");
+      result.dropped += result.accepted.size();
+      result.accepted.clear();
+    }
+    // If workers were lost, the operators keep the gains of their proofs, and no model gain is
+    // claimed.
+    if (blocks.samples(0).speed_ups.size() < count) return;
+    const Gain model = job_.gain_of(blocks.samples(0));
+    (proven ? result.gain : result.unproven_gain) = model;
+    result.before_ns = model.before_ns;
+    for (size_t i = 0; i < result.accepted.size(); ++i) {
+      Gain& gain = result.accepted[i].gain;
+      gain = job_.gain_of(blocks.part(0, i));
+      const double uses = job_.uses(result.accepted[i].candidate.workload);
+      gain.before_ns /= uses;
+      gain.after_ns /= uses;
+    }
+    job_.record_decision("final estimate",
+                         fmt::format("{} times as fast, {} to {}", model.before_ns / model.after_ns,
+                                     model.speedup_low, model.speedup_high));
+  }
+
+  template <typename Add>
+  void ask(const PassesRequest& block, const Add& add) {
+    const double began_s = job_.elapsed_s();
+    add(job_.ask({{}, block}).measured);
+    block_s_ = job_.elapsed_s() - began_s;
+  }
+
+  std::vector<Candidate> candidates(const std::vector<size_t>& policies) const {
+    std::vector<Candidate> together;
+    for (const size_t i : policies) together.push_back(accepted_[i].candidate);
+    return together;
+  }
+
+  bool is_proven(const std::vector<size_t>& kept) const {
+    return std::any_of(trials_.begin(), trials_.end(), [&](const WholeTrial& trial) {
+      return trial.policies == kept && trial.proof.decision == ProofDecision::accepted;
+    });
+  }
+
+  // Share of the progress that choosing takes.
+  static constexpr double kChosen = 0.5;
+
   JobContext& job_;
   std::vector<Accepted> accepted_;
+  const std::function<void(double share)>& on_progress_;
   std::vector<WholeTrial> trials_;
-  std::vector<Gain> gains_;  // of each trial
+  std::vector<double> before_ns_;  // of the whole model, by trial
+  double block_s_ = 0;             // duration of the latest block
 };
 
 }  // namespace
 
 void compare_whole_model(JobContext& job, std::vector<Accepted> accepted, JobResult& result,
                          const std::function<void(double share)>& on_progress) {
-  WholeModel(job, std::move(accepted)).run(result, on_progress);
+  WholeModel(job, std::move(accepted), on_progress).run(result);
 }
 
 }  // namespace aoe

@@ -106,29 +106,46 @@ class LayoutJob {
 
   // Compares whole passes of both plans, while there is time to complete a proof.
   bool proves(const Candidate& plan) {
-    Proofs proofs(job_.workloads(), {plan}, {{0}}, true, block_pairs(job_.opened()),
-                  {.margin = job_.opened().margin}, job_.random);
+    const ProofOptions options{.margin = job_.opened().margin,
+                               .error = job_.error_of_claim("layouts")};
+    Proofs proofs(job_.opened(), {{{plan}, options}}, PairedBlocks::Timed::whole_pass, job_.random);
     double block_s = 0;
+    const auto timed = [&](const PassesRequest& block) {
+      const double began_s = job_.elapsed_s();
+      PassesResult measured = job_.ask({{}, block}).measured;
+      block_s = job_.elapsed_s() - began_s;
+      return measured;
+    };
     const auto has_time = [&] {
-      const size_t blocks = proofs.evidence(0).speed_ups.size();
-      const size_t missing = kFewestBlocks - std::min(kFewestBlocks, blocks);
-      const double needed_s = block_s * static_cast<double>(missing);
+      const double needed_s = block_s * static_cast<double>(proofs.missing_blocks());
       return job_.elapsed_s() + needed_s < kProvenShare * job_.budget_s;
     };
     while (!proofs.over() && has_time()) {
-      const double began_s = job_.elapsed_s();
-      proofs.add(job_.ask({{}, proofs.next()}).measured);
-      block_s = job_.elapsed_s() - began_s;
+      proofs.add(timed(proofs.next()));
       report_progress(kMeasuredShare + (kProvenShare - kMeasuredShare) * proofs.share());
     }
     const Proof& proof = proofs.proof(0);
     const bool is_accepted = proof.decision == ProofDecision::accepted;
-    result_.rival = {plan, job_.gain_of(proofs, 0)};
     job_.record_decision(
         "proof of layouts",
         fmt::format("{}, {} times as fast, {} to {}", is_accepted ? "accepted" : "rejected",
                     proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
-    return is_accepted;
+    if (!is_accepted) {
+      if (!proofs.evidence(0).before_ns.empty()) {
+        result_.challenger = {plan, job_.gain_of(proofs.evidence(0))};
+      }
+      return false;
+    }
+    // The gain that is claimed comes from fresh blocks, used for nothing else.
+    PairedBlocks final_blocks(job_.opened(), {{plan}}, PairedBlocks::Timed::whole_pass,
+                              job_.random);
+    while (final_blocks.samples(0).speed_ups.size() < kFinalBlocks && !final_blocks.is_failed(0) &&
+           !final_blocks.is_given_up()) {
+      final_blocks.add(timed(final_blocks.next({true})));
+    }
+    if (final_blocks.samples(0).speed_ups.size() < kFinalBlocks) return false;
+    result_.challenger = {plan, job_.gain_of(final_blocks.samples(0))};
+    return true;
   }
 
   JobContext job_;

@@ -35,7 +35,7 @@ struct LayoutResult {
   size_t layouts = 0;   // values with a non-default layout in the final plan
   size_t measured = 0;  // number of measured times
   // If the solved layouts differ from the baseline's: the plan, and the model's gain by it.
-  std::optional<Accepted> rival;
+  std::optional<Accepted> challenger;
   std::set<std::string> changed;  // texts of workloads that only the accepted plan has
   double elapsed_s = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -33,6 +34,10 @@ namespace {
 // Rounds for tasks that are timed alone. The minimum of the calls of a round removes short
 // disturbances, the median over rounds slow ones.
 constexpr int kRounds = 5;
+
+// From the beginning of a block to that of the next. A proof of thirteen blocks then takes four
+// seconds at least, so that a state of the machine that lasts for one cannot decide it.
+constexpr double kBlockSpacingS = 0.3;
 
 // Processors for measuring, one per thread, if others remain for compiling; otherwise empty.
 std::vector<int> measuring_cpus(int threads) {
@@ -152,10 +157,12 @@ class WorkerRunner : public Runner {
 
   PassesResult measured(const PassesRequest& wanted) {
     if (wanted.passes.empty()) return {};
-    if (wanted.fresh) measurer().replace();
-    std::vector<CandidateId> ids;  // for each candidate of the request: its number in the worker
+    if (wanted.fresh) begin_block();
+    std::vector<CandidateId> ids;  // in the worker, of the candidates here
+    std::map<Candidate, int> copies;
     for (const Candidate& candidate : wanted.candidates) {
-      const auto [known, added] = adopted_.try_emplace(candidate);
+      // Equal candidates of one request have separate kernels: a policy and its twin.
+      const auto [known, added] = adopted_.try_emplace({candidate, copies[candidate]++});
       if (added) known->second = measurer().adopt(candidate);
       ids.push_back(known->second);
     }
@@ -176,6 +183,16 @@ class WorkerRunner : public Runner {
     return result;
   }
 
+  // A block gets a new process, and begins some time after the one before it.
+  void begin_block() {
+    const double wait_s = kBlockSpacingS - (steady_ns() - block_began_ns_) / 1e9;
+    if (block_began_ns_ > 0 && wait_s > 0) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
+    }
+    block_began_ns_ = steady_ns();
+    measurer().replace();
+  }
+
   std::vector<std::vector<double>> timed_alone(const std::vector<std::string>& workloads) {
     if (workloads.empty()) return {};
     try {
@@ -192,7 +209,8 @@ class WorkerRunner : public Runner {
   std::vector<int> compile_cpus_, measure_cpus_;
   std::unique_ptr<Worker> measurer_;
   std::vector<std::unique_ptr<Worker>> compilers_;
-  std::map<Candidate, CandidateId> adopted_;
+  std::map<std::pair<Candidate, int>, CandidateId> adopted_;  // by candidate and copy
+  double block_began_ns_ = 0;
 };
 
 }  // namespace

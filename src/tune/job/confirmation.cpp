@@ -1,4 +1,4 @@
-#include "tune/job/checks.h"
+#include "tune/job/confirmation.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,8 @@
 
 // The races and confirmations of a round. In reading order:
 //   share_to_beat, finalists, racing        which policies race, from what was screened
-//   begin, race                             the winner of a race becomes the challenger
-//   begin_confirming, goes_on,
-//   confirm_block                           blocks for all challengers at once, one per call
+//   race_and_open_proofs, race              the winner of a race becomes the challenger
+//   open_proofs, goes_on, confirm_block     blocks for all challengers at once, one per call
 //   accept                                  a confirmed challenger becomes the proven policy
 //
 // Invariant: a policy races once, and times of races are no evidence of a confirmation. Evidence
@@ -27,8 +26,9 @@ constexpr double kClearShare = 0.97;
 // Before the last round, once something is proven, only the workloads that make up this share of
 // the expected gain race, largest first.
 constexpr double kMostOfPromises = 0.8;
-// Blocks of a confirmation before the last round: enough for a proof if all but one agree.
-constexpr size_t kEarlyBlocks = 13;
+// Blocks of a confirmation before the last round: enough for a proof of one of the first claims if
+// all but one agree.
+constexpr size_t kEarlyBlocks = 16;
 // Factor on the expected duration of later checks: they cover more workloads, and their races are
 // longer.
 constexpr double kLastIsLonger = 1.5;
@@ -40,12 +40,12 @@ constexpr double kWorthwhile = 1.01;
 
 }  // namespace
 
-double Checks::share_to_beat(const TunedWorkload& tuned) {
+double Confirmation::share_to_beat(const TunedWorkload& tuned) {
   if (tuned.challenger) return tuned.challenger->share;
   return tuned.proven ? tuned.proven->gain.after_ns / tuned.proven->gain.before_ns : 1;
 }
 
-Checks::Finalists Checks::finalists(size_t index, bool last) const {
+Confirmation::Finalists Confirmation::finalists(size_t index, bool last) const {
   const TunedWorkload& tuned = tuned_[index];
   Finalists found{.tuned = index, .policies = {}, .promise = 0};
   const double bar = share_to_beat(tuned);
@@ -60,7 +60,7 @@ Checks::Finalists Checks::finalists(size_t index, bool last) const {
   return found;
 }
 
-std::vector<Checks::Finalists> Checks::racing(bool last) const {
+std::vector<Confirmation::Finalists> Confirmation::racing(bool last) const {
   std::vector<Finalists> all;
   double promised = 0;
   for (size_t i = 0; i < tuned_.size(); ++i) {
@@ -84,14 +84,17 @@ std::vector<Checks::Finalists> Checks::racing(bool last) const {
   return all;
 }
 
-void Checks::begin(double end_s, bool last) {
-  end_s_ = end_s;
+void Confirmation::race_and_open_proofs(double allowed_s, bool last) {
+  allowed_s_ = allowed_s;
+  spent_s_ = 0;
   last_ = last;
+  const double began_s = job_.elapsed_s();
   race();
-  begin_confirming();
+  spent_s_ = job_.elapsed_s() - began_s;
+  open_proofs();
 }
 
-void Checks::race() {
+void Confirmation::race() {
   const std::vector<Finalists> racing_now = racing(last_);
   std::vector<Candidate> entrants;
   // For each racing workload: the entrant to beat, its challenger or proven policy. If it has
@@ -108,7 +111,8 @@ void Checks::race() {
   }
   Races races(job_.workloads(), entrants, job_.random);
   const auto decided = [&] { return races.over() || (!last_ && races.share() >= kEarlyRace); };
-  while (!decided() && job_.elapsed_s() < end_s_) {
+  const double end_s = job_.elapsed_s() + allowed_s_;
+  while (!decided() && job_.elapsed_s() < end_s) {
     races.add(job_.ask({{}, races.next()}).measured);
     on_progress_(JobProgress::Phase::racing, races.share());
   }
@@ -123,61 +127,60 @@ void Checks::race() {
         winner && *winner != to_beat[i] &&
         (!has_rival || races.speed_up(*winner) > kWorthwhile * races.speed_up(to_beat[i]));
     if (wins) {
-      tuned.challenger = {entrants[*winner].choice, 1 / races.speed_up(*winner)};
-      tuned.evidence = {};
+      const std::string name = fmt::format("workload {}", tuned.workload);
+      job_.record_decision("race of " + name, entrants[*winner].choice);
+      tuned.challenger = {.policy = entrants[*winner].choice,
+                          .share = 1 / races.speed_up(*winner),
+                          .error = job_.error_of_claim(name)};
       tuned.raced.insert(tuned.challenger->policy);
-      job_.record_decision(fmt::format("race of workload {}", tuned.workload),
-                           tuned.challenger->policy);
     }
   }
 }
 
-void Checks::begin_confirming() {
+void Confirmation::open_proofs() {
   confirming_.clear();
-  std::vector<Candidate> challengers;
-  std::vector<std::vector<size_t>> groups;
+  std::vector<Proofs::Group> groups;
+  size_t most = 0;
   for (size_t i = 0; i < tuned_.size(); ++i) {
-    if (!tuned_[i].challenger) continue;
-    groups.push_back({challengers.size()});
+    const auto& challenger = tuned_[i].challenger;
+    if (!challenger) continue;
     confirming_.push_back(i);
-    challengers.push_back({tuned_[i].workload, tuned_[i].challenger->policy});
+    groups.push_back({{{tuned_[i].workload, challenger->policy}},
+                      {.margin = job_.opened().margin, .error = challenger->error},
+                      challenger->evidence});
+    most = std::max(most, most_blocks(challenger->error));
   }
-  const ProofOptions options{.margin = job_.opened().margin};
-  proofs_.emplace(job_.workloads(), challengers, groups, false, block_pairs(job_.opened()), options,
-                  job_.random);
-  for (size_t g = 0; g < confirming_.size(); ++g) {
-    proofs_->resume(g, tuned_[confirming_[g]].evidence);
-  }
+  proofs_.emplace(job_.opened(), std::move(groups), PairedBlocks::Timed::workloads, job_.random);
   blocks_ = 0;
-  most_blocks_ = last_ ? options.most_blocks : kEarlyBlocks;
+  most_blocks_ = last_ ? most : kEarlyBlocks;
 }
 
-bool Checks::goes_on() const {
+bool Confirmation::goes_on() const {
   if (blocks_ >= most_blocks_ || proofs_->over()) return false;
   // Before the last round, a proof that cannot be completed in time is left to a later round.
-  const size_t missing = kFewestBlocks - std::min(kFewestBlocks, blocks_);
-  const double needed_s = last_ ? 0 : block_s_ * static_cast<double>(missing);
-  return job_.elapsed_s() + needed_s < end_s_;
+  const double needed_s = last_ ? 0 : block_s_ * static_cast<double>(proofs_->missing_blocks());
+  return spent_s_ + needed_s < allowed_s_;
 }
 
-std::vector<Accepted> Checks::confirm_block() {
+std::vector<Accepted> Confirmation::confirm_block() {
   const double began_s = job_.elapsed_s();
   proofs_->add(job_.ask({{}, proofs_->next()}).measured);
   block_s_ = job_.elapsed_s() - began_s;
+  spent_s_ += block_s_;
   ++blocks_;
   std::vector<Accepted> proven;
   for (size_t g = 0; g < confirming_.size(); ++g) {
     TunedWorkload& tuned = tuned_[confirming_[g]];
     const Proof& proof = proofs_->proof(g);
     if (!tuned.challenger) continue;
-    tuned.evidence = proofs_->evidence(g);
+    tuned.challenger->evidence = proofs_->evidence(g);
     if (proof.decision == ProofDecision::undecided) continue;
     const bool is_accepted = proof.decision == ProofDecision::accepted;
     job_.record_decision(
         fmt::format("confirmation of workload {}", tuned.workload),
         fmt::format("{}, {} times as fast, {} to {}", is_accepted ? "accepted" : "rejected",
                     proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
-    if (is_accepted) proven.push_back(accept(tuned, job_.gain_of(*proofs_, g)));
+    if (is_accepted) proven.push_back(accept(tuned, job_.gain_of(proofs_->evidence(g))));
     tuned.challenger.reset();
   }
   on_progress_(JobProgress::Phase::confirming,
@@ -185,11 +188,11 @@ std::vector<Accepted> Checks::confirm_block() {
   return proven;
 }
 
-double Checks::expected_s() const {
+double Confirmation::expected_s() const {
   return kLastIsLonger * block_s_ * static_cast<double>(kEarlyBlocks);
 }
 
-Accepted Checks::accept(TunedWorkload& tuned, Gain gain) {
+Accepted Confirmation::accept(TunedWorkload& tuned, Gain gain) {
   gain.before_ns /= job_.uses(tuned.workload);
   gain.after_ns /= job_.uses(tuned.workload);
   tuned.proven = {{tuned.workload, tuned.challenger->policy}, gain};
