@@ -113,8 +113,12 @@ auto as_error(const Fn& fn) {
 }
 
 LoadedModel load(const nb::object& source, const std::map<std::string, Shape>& input_shapes,
-                 int threads, const std::string& kernels) {
-  const LoadOptions options{input_shapes, threads, kernels};
+                 int threads, const std::string& kernels, const std::string& op_select_implmode,
+                 const std::vector<std::string>& optypelist_for_implmode, bool allow_strassen) {
+  const LoadOptions options{.input_shapes = input_shapes,
+                            .threads = threads,
+                            .kernels = kernels,
+                            .impl = {op_select_implmode, optypelist_for_implmode, allow_strassen}};
   if (nb::isinstance<nb::bytes>(source)) {
     const auto bytes = nb::cast<nb::bytes>(source);
     const std::span contents(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
@@ -151,7 +155,8 @@ NB_MODULE(_aoe, m) {
   m.def("version", [] { return AOE_VERSION; });
   nb::class_<LoadedModel>(m, "Model")
       .def_static("load", load, nb::arg("source"), nb::arg("input_shapes"), nb::arg("threads"),
-                  nb::arg("kernels"))
+                  nb::arg("kernels"), nb::arg("op_select_implmode"),
+                  nb::arg("optypelist_for_implmode"), nb::arg("allow_strassen"))
       .def("inputs", [](const LoadedModel& model) { return ports(model.inputs()); })
       .def("outputs", [](const LoadedModel& model) { return ports(model.outputs()); })
       .def("run", run, nb::arg("feeds"));

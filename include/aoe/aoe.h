@@ -87,6 +87,11 @@ typedef struct aoe_options {
   const char* kernels;  // widest vectors: "sse2", "avx2", "avx512"; "reference": slow evaluator
   const aoe_input_shape* input_shapes;
   size_t input_shape_count;
+  // "high_performance" (also if NULL), or "high_precision": direct algorithms only; for the
+  // operators that the list names ("Conv,MatMul"), or all if it is NULL.
+  const char* op_select_implmode;
+  const char* optypelist_for_implmode;
+  int allow_strassen;  // not 0: policies may use Strassen's algorithm, which mixes rows of a batch
 } aoe_options;
 
 // An input of a run: elements of the input's type, dense and row-major, at any address.

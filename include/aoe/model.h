@@ -111,6 +111,11 @@ class Model {
     int threads = 0;  // 0: as many as cores that this process may use
     // Widest vectors: "sse2", "avx2" or "avx512"; "reference" for the slow reference evaluator.
     std::string kernels;
+    // "high_performance" (the default), or "high_precision": direct algorithms only; for the
+    // operators that are listed, or all.
+    std::string op_select_implmode;
+    std::vector<std::string> optypelist_for_implmode;
+    bool allow_strassen = false;  // policies may use Strassen's algorithm (docs/numerics.md)
   };
 
   static Result<Model> load(const std::filesystem::path& file, const Options& options);
@@ -191,8 +196,19 @@ Result<Model> Model::loaded(const Options& options, const Load& load) {
   for (const auto& [name, shape] : options.input_shapes) {
     shapes.push_back({name.c_str(), shape.data(), shape.size()});
   }
-  const aoe_options given{sizeof(aoe_options), options.threads, options.kernels.c_str(),
-                          shapes.data(), shapes.size()};
+  std::string op_types;
+  for (const std::string& type : options.optypelist_for_implmode) {
+    op_types += (op_types.empty() ? "" : ",") + type;
+  }
+  const bool has_mode = !options.op_select_implmode.empty();
+  const aoe_options given{sizeof(aoe_options),
+                          options.threads,
+                          options.kernels.c_str(),
+                          shapes.data(),
+                          shapes.size(),
+                          has_mode ? options.op_select_implmode.c_str() : nullptr,
+                          op_types.empty() ? nullptr : op_types.c_str(),
+                          options.allow_strassen ? 1 : 0};
   aoe_model* model = nullptr;
   if (load(&given, &model) != AOE_OK) return Result<Model>::failure(aoe_error());
   return Model(model);

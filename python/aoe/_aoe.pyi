@@ -10,7 +10,13 @@ class Model:
 
     @staticmethod
     def load(
-        source: str | bytes, input_shapes: dict[str, list[int]], threads: int, kernels: str
+        source: str | bytes,
+        input_shapes: dict[str, list[int]],
+        threads: int,
+        kernels: str,
+        op_select_implmode: str,
+        optypelist_for_implmode: list[str],
+        allow_strassen: bool,
     ) -> Model:
         """Loads a path (str) or the bytes of a model; 0 threads are as many as there are cores."""
 

@@ -78,6 +78,9 @@ def load(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     threads: int | None = None,
     kernels: str | None = None,
+    op_select_implmode: str | None = None,
+    optypelist_for_implmode: Sequence[str] = (),
+    allow_strassen: bool = False,
 ) -> Model:
     """Loads an ONNX model from a file, or from the bytes of one.
 
@@ -85,6 +88,10 @@ def load(
     what `run` is given. `threads` is how many cores a run may use: all if None.
     `kernels` is "sse2", "avx2" or "avx512" for no wider vectors than that, or "reference" for
     the evaluator that kernels are checked against.
+
+    `op_select_implmode` is "high_performance" (the default) or "high_precision", which allows
+    direct algorithms only, for the types of operators in `optypelist_for_implmode`, or for all.
+    `allow_strassen` lets tuned policies use Strassen's algorithm, which mixes rows of a batch.
     """
     if isinstance(path_or_bytes, bytes | bytearray | memoryview):
         source = bytes(path_or_bytes)
@@ -95,7 +102,24 @@ def load(
     if input_shapes is not None and not isinstance(input_shapes, Mapping):
         raise TypeError(f"input_shapes must map names to shapes, not be {_kind(input_shapes)}")
     shapes = {name: _dims(name, dims) for name, dims in (input_shapes or {}).items()}
-    return Model(_aoe.Model.load(source, shapes, _count(threads), kernels or ""))
+    if op_select_implmode is not None and not isinstance(op_select_implmode, str):
+        raise TypeError(
+            f"op_select_implmode must be a string or None, not {_kind(op_select_implmode)}"
+        )
+    types = optypelist_for_implmode
+    if isinstance(types, str) or not all(isinstance(one, str) for one in types):
+        raise TypeError(f"optypelist_for_implmode must be a list of strings, not {types!r}")
+    return Model(
+        _aoe.Model.load(
+            source,
+            shapes,
+            _count(threads),
+            kernels or "",
+            op_select_implmode or "",
+            list(types),
+            bool(allow_strassen),
+        )
+    )
 
 
 def _count(threads: int | None) -> int:

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 #include "aoe/aoe.h"
 #include "codegen/cpu_backend.h"
@@ -106,6 +107,12 @@ LoadOptions options_of(const aoe_options* given) {
   LoadOptions result;
   result.threads = options.threads;
   if (options.kernels != nullptr) result.kernels = options.kernels;
+  if (options.op_select_implmode != nullptr) result.impl.mode = options.op_select_implmode;
+  if (options.optypelist_for_implmode != nullptr) {
+    std::istringstream list(options.optypelist_for_implmode);
+    for (std::string type; std::getline(list, type, ',');) result.impl.op_types.push_back(type);
+  }
+  result.impl.allow_strassen = options.allow_strassen != 0;
   require(options.input_shapes != nullptr || options.input_shape_count == 0,
           "options.input_shapes is NULL, but there are {}", options.input_shape_count);
   for (size_t i = 0; i < options.input_shape_count; ++i) {

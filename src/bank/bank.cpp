@@ -205,7 +205,7 @@ StoredEntry Bank::stored(const Statement& row) const {
 }
 
 LookupResult Bank::find(Statement& select, const std::string& workload, const Target& target,
-                        int64_t* id) const {
+                        Numerics allowed) const {
   LookupResult found;
   select.reset();
   select.bind(key_text(workload));
@@ -214,20 +214,24 @@ LookupResult Bank::find(Statement& select, const std::string& workload, const Ta
     // Report it whatever its workload and target are: in a damaged entry, those may be wrong too.
     if (entry.state != StoredEntry::State::good) {
       found.problems.push_back(std::move(entry.problem));
-    } else if (entry.entry.workload == workload && entry.entry.target == target) {
-      if (id != nullptr) *id = entry.id;
-      found.entry = std::move(entry.entry);
+      continue;
     }
+    const Numerics needed = entry.entry.numerics();
+    const bool fits = entry.entry.workload == workload && entry.entry.target == target;
+    if (!fits || needed > allowed) continue;
+    if (!found.entry || needed >= found.entry->numerics()) found.entry = std::move(entry.entry);
   }
   return found;
 }
 
 std::vector<LookupResult> Bank::find(const std::vector<std::string>& workloads,
-                                     const Target& target) const {
+                                     const Target& target, Numerics allowed) const {
   std::vector<LookupResult> found;
   Statement select = database_->prepare(fmt::format("{} WHERE key = ? ORDER BY id", kSelect));
   const ReadTransaction all_as_of_now(*database_);
-  for (const std::string& workload : workloads) found.push_back(find(select, workload, target));
+  for (const std::string& workload : workloads) {
+    found.push_back(find(select, workload, target, allowed));
+  }
   return found;
 }
 
@@ -238,18 +242,39 @@ std::vector<StoredEntry> Bank::entries() const {
   return entries;
 }
 
-bool Bank::put(const BankEntry& entry, const std::optional<std::string>& baseline) {
+bool Bank::put(const BankEntry& entry, const std::optional<std::string>& baseline,
+               Numerics allowed) {
   require(entry.target.soc_version == soc_version_, "bank '{}' is for {}, the policy for {}",
           file().string(), soc_version_, entry.target.soc_version);
   // SQLite stores NaN as NULL, which the table rejects.
   assert(!std::isnan(entry.gain.before_ns + entry.gain.after_ns + entry.gain.speedup_low +
                      entry.gain.speedup_high + entry.gain.noise_floor));
+  assert(entry.numerics() <= allowed);
   Transaction transaction(*database_);
-  int64_t id = 0;
+  int64_t id = 0;  // of the first entry that is replaced
   {
     Statement select = database_->prepare(fmt::format("{} WHERE key = ? ORDER BY id", kSelect));
-    const LookupResult found = find(select, entry.workload, entry.target, &id);
+    const LookupResult found = find(select, entry.workload, entry.target, allowed);
     if (found.entry && found.entry->policy != baseline) return false;
+    std::vector<int64_t> useless;
+    select.reset();
+    select.bind(key_text(entry.workload));
+    while (select.step()) {
+      const StoredEntry other = stored(select);
+      const bool same = other.state == StoredEntry::State::good &&
+                        other.entry.workload == entry.workload &&
+                        other.entry.target == entry.target;
+      if (!same || other.entry.numerics() < entry.numerics() || other.entry.numerics() > allowed) {
+        continue;
+      }
+      if (id == 0) id = other.id;
+      else useless.push_back(other.id);
+    }
+    for (const int64_t other : useless) {
+      Statement remove = database_->prepare("DELETE FROM policies WHERE id = ?");
+      remove.bind(other);
+      remove.run();
+    }
   }
   if (id == 0) {
     Statement insert = database_->prepare(

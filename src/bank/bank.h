@@ -44,16 +44,20 @@ class Bank {
   // of another processor.
   static Bank for_writing(const std::filesystem::path& file, const std::string& soc_version);
 
-  // The entries for these texts of workloads, in one read transaction.
-  std::vector<LookupResult> find(const std::vector<std::string>& workloads,
-                                 const Target& target) const;
+  // The entries for these texts of workloads, in one read transaction. A workload may have an entry
+  // of each class of algorithms: the one of the largest class up to `allowed` is found, because it
+  // was proven against those below.
+  std::vector<LookupResult> find(const std::vector<std::string>& workloads, const Target& target,
+                                 Numerics allowed = Numerics::strassen) const;
   // All entries, in insertion order.
   std::vector<StoredEntry> entries() const;
 
-  // Adds the entry, or replaces the one of the same workload and target. `baseline` is the policy
-  // in the bank that it was proven against, if there was one. Returns false and changes nothing if
-  // another process has written a different entry meanwhile.
-  bool put(const BankEntry& entry, const std::optional<std::string>& baseline);
+  // Adds an entry that was proven faster than what `find` gives for its workload, target and
+  // `allowed`, and replaces those that it makes useless: of its class up to `allowed`. `baseline`
+  // is the policy in the bank that it was proven against, if there was one. Returns false and
+  // changes nothing if another process has written a different entry meanwhile.
+  bool put(const BankEntry& entry, const std::optional<std::string>& baseline,
+           Numerics allowed = Numerics::strassen);
 
   const std::filesystem::path& file() const { return database_->file(); }
   const std::string& soc_version() const { return soc_version_; }
@@ -64,7 +68,7 @@ class Bank {
       : database_(std::move(database)), soc_version_(std::move(soc_version)) {}
   StoredEntry stored(const Statement& row) const;
   LookupResult find(Statement& select, const std::string& workload, const Target& target,
-                    int64_t* id = nullptr) const;
+                    Numerics allowed) const;
 
   std::unique_ptr<Database> database_;
   std::string soc_version_;

@@ -42,7 +42,7 @@ std::vector<std::string> problems_of(const Bank& bank) {
     if (check.text(0) != "ok") problems.push_back(fmt::format("{}: {}", place, check.text(0)));
   }
   if (!problems.empty()) return problems;
-  std::set<std::tuple<std::string, std::string, int>> seen;
+  std::set<std::tuple<std::string, std::string, int, Numerics>> seen;
   for (const StoredEntry& stored : bank.entries()) {
     const BankEntry& entry = stored.entry;
     if (stored.state == StoredEntry::State::damaged) problems.push_back(stored.problem);
@@ -53,8 +53,8 @@ std::vector<std::string> problems_of(const Bank& bank) {
     };
     if (const std::string fault = fault_of(entry); !fault.empty()) note(fault);
     const auto& [soc_version, instruction_set, threads] = entry.target;
-    if (!seen.emplace(entry.workload, instruction_set, threads).second) {
-      note("there is another entry for the same workload and target");
+    if (!seen.emplace(entry.workload, instruction_set, threads, entry.numerics()).second) {
+      note("there is another entry for the same workload, target and class of algorithms");
     }
   }
   return problems;

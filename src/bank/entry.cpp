@@ -7,8 +7,13 @@
 
 #include "base/hash.h"
 #include "plan/plan.h"
+#include "policy/policy_text.h"
 
 namespace aoe {
+
+Numerics BankEntry::numerics() const {
+  return is_of_graph() ? Numerics::direct : numerics_of(policy);
+}
 
 bool BankEntry::is_of_graph() const { return names_graph(workload); }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bank/gain.h"
+#include "base/numerics.h"
 
 namespace aoe {
 
@@ -24,6 +25,8 @@ struct BankEntry {
   std::string workload;  // its text
   Target target;
   std::string policy;  // its text
+  // The class of algorithms that the policy needs. It is not used where less is allowed.
+  Numerics numerics() const;
   // Whether the entry describes a graph (names_graph): then `workload` is its name, and `policy`
   // has the task times from which its layouts are solved.
   bool is_of_graph() const;

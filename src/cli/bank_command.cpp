@@ -58,6 +58,7 @@ Json json_of(const StoredEntry& stored) {
           {"instruction_set", entry.target.instruction_set},
           {"threads", entry.target.threads},
           {"policy", entry.policy},
+          {"numerics", name(entry.numerics())},
           {"before_ns", entry.gain.before_ns},
           {"after_ns", entry.gain.after_ns},
           {"speedup_low", entry.gain.speedup_low},
@@ -104,10 +105,10 @@ void list(const BankOptions& options) {
       notice(stored.problem);
       continue;
     }
-    fmt::print("{}  {:<6}  {:>10}  {:>10}  {}  {}{}\n", key_text(stored.entry.workload),
+    fmt::print("{}  {:<6}  {:>10}  {:<8}  {:>10}  {}  {}{}\n", key_text(stored.entry.workload),
                printable(instruction_set), count_text(threads, "thread"),
-               duration_text(stored.entry.gain.after_ns), speedup_text(stored.entry),
-               printable(stored.entry.date),
+               name(stored.entry.numerics()), duration_text(stored.entry.gain.after_ns),
+               speedup_text(stored.entry), printable(stored.entry.date),
                stored.entry.is_of_graph() ? "  layouts of a model" : "");
     graphs += stored.entry.is_of_graph() ? 1 : 0;
   }
@@ -133,6 +134,7 @@ void show(const BankOptions& options) {
     row("key", key_text(entry.workload));
     row("for", fmt::format("{} with {}, {}", entry.target.soc_version, entry.target.instruction_set,
                            count_text(entry.target.threads, "thread")));
+    row("algorithms", name(entry.numerics()));
     row("time", fmt::format("{}, before {}: {}", duration_text(entry.gain.after_ns),
                             duration_text(entry.gain.before_ns), speedup_text(entry)));
     row("evidence",

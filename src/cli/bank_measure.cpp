@@ -25,6 +25,7 @@ struct MeasureOptions {
   std::string model;
   std::string input_shape;
   int threads = 0;
+  ImplMode impl;
   bool json = false;
 };
 
@@ -55,6 +56,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   workers.target.model = options.model;
   workers.target.input_shapes = parse_shapes(options.input_shape);
   workers.target.threads = options.threads > 0 ? options.threads : usable_cores();
+  workers.target.impl = options.impl;
   workers.device = device;
   workers.refuse_spills = false;  // default policies are measured even if they spill
   const int threads = workers.target.threads;
@@ -63,8 +65,11 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   const std::unique_ptr<Runner> runner = worker_runner(std::move(workers));
   const OpenedModel opened = runner->open();
   std::vector<std::string> texts;
-  for (const OpenWorkload& one : opened.workloads) texts.push_back(one.text);
-  const std::vector<LookupResult> entries = bank->find(texts, target_of(device, threads));
+  std::vector<LookupResult> entries;
+  for (const OpenWorkload& one : opened.workloads) {
+    texts.push_back(one.text);
+    entries.push_back(bank->find({one.text}, target_of(device, threads), one.numerics)[0]);
+  }
   for (size_t i = 0; i < entries.size(); ++i) {
     for (const std::string& problem : entries[i].problems) notice(problem);
     // Otherwise the default would be measured against itself.
@@ -152,6 +157,7 @@ void add_bank_measure_command(CLI::App& bank) {
                       "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\"");
   command->add_option("--threads", options->threads, "Of the model; 0: all cores")
       ->check(CLI::Range(0, 1024));
+  add_impl_options(*command, options->impl);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { measure(*options); });
 }

@@ -13,13 +13,18 @@ struct CompileOptions {
   std::string input_shape;
   int threads = 0;
   std::string kernels;
+  ImplMode impl;
 };
 
 void compile_model(const CompileOptions& options) {
   const std::string output = om_output(options.output, options.model);
-  const auto [model, policies] = LoadedModel::compiled(
-      options.model, {parse_shapes(options.input_shape), options.threads, options.kernels},
-      host_backend());
+  const auto [model, policies] =
+      LoadedModel::compiled(options.model,
+                            {.input_shapes = parse_shapes(options.input_shape),
+                             .threads = options.threads,
+                             .kernels = options.kernels,
+                             .impl = options.impl},
+                            host_backend());
   const int64_t bytes = write_om(output, model);
   const auto count = [](size_t number, std::string_view thing) {
     return count_text(static_cast<int64_t>(number), thing);
@@ -54,6 +59,7 @@ void add_compile_command(CLI::App& app) {
       ->check(CLI::Range(0, 1024));
   command->add_option("--kernels", options->kernels,
                       "Policies for sse2, avx2 or avx512 at most; or reference: none");
+  add_impl_options(*command, options->impl);
   command->callback([options] { compile_model(*options); });
 }
 

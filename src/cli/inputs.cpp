@@ -84,11 +84,15 @@ void add_options(CLI::App& command, ModelRun& run) {
       ->check(CLI::Range(0, 1024));
   command.add_option("--kernels", run.kernels,
                      "Kernels for sse2, avx2 or avx512 at most; or reference: none");
+  add_impl_options(command, run.impl);
   command.add_option("--seed", run.seed, "Seed of the random inputs");
 }
 
 LoadOptions load_options(const ModelRun& run) {
-  return {parse_shapes(run.input_shape), run.threads, run.kernels};
+  return {.input_shapes = parse_shapes(run.input_shape),
+          .threads = run.threads,
+          .kernels = run.kernels,
+          .impl = run.impl};
 }
 
 }  // namespace aoe

@@ -16,6 +16,7 @@ struct ModelRun {
   std::string input_shape;
   int threads = 0;
   std::string kernels;
+  ImplMode impl;
   uint32_t seed = 0;
 };
 void add_options(CLI::App& command, ModelRun& run);

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <filesystem>
 
@@ -24,6 +23,19 @@ void check_name(const std::string& output) {
 }
 
 }  // namespace
+
+std::vector<CLI::Option*> add_impl_options(CLI::App& command, ImplMode& impl) {
+  return {command
+              .add_option("--op_select_implmode", impl.mode,
+                          "high_performance (default), or high_precision: direct algorithms only")
+              ->check(CLI::IsMember({"high_performance", "high_precision"})),
+          command
+              .add_option("--optypelist_for_implmode", impl.op_types,
+                          "Operators that this mode is for (Conv,MatMul); without: all")
+              ->delimiter(','),
+          command.add_flag("--allow_strassen", impl.allow_strassen,
+                           "Let policies use Strassen's algorithm, which mixes rows of a batch")};
+}
 
 std::map<std::string, Shape> parse_shapes(const std::string& text) {
   constexpr std::string_view kForm = "it must look like \"a:1,3,224,224;b:2\"";

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/shape.h"
 #include "runtime/stored_policies.h"
@@ -9,6 +11,9 @@
 namespace aoe {
 
 // Options and messages that several commands share.
+
+// Declares --op_select_implmode, --optypelist_for_implmode and --allow_strassen.
+std::vector<CLI::Option*> add_impl_options(CLI::App& command, ImplMode& impl);
 
 // Parses the value of --input_shape: "a:1,3,224,224;b:2".
 std::map<std::string, Shape> parse_shapes(const std::string& text);

@@ -74,6 +74,7 @@ struct CommandLine {
   std::string device = "0";
   std::string soc_version;
   std::string precision_mode;
+  ImplMode impl;
   std::string progress_bar = "on";
   std::string log = "warning";
   std::optional<std::string> auto_tune_mode;
@@ -165,6 +166,8 @@ TuneOptions options_of(const CommandLine& line, const Device& device) {
   if (!line.aicore_num.empty()) {
     options.threads = number_within(line.aicore_num, 1, 1024, "--aicore_num");
   }
+  line.impl.check();
+  options.impl = line.impl;
   options.progress_bar = line.progress_bar == "on";
   options.log = log_level(line.log);
   return options;
@@ -246,6 +249,7 @@ void add_tune_options(CLI::App& app, int& exit_code) {
   hidden(app.add_flag("--Fop_format", line->op_format, "Tune layouts too; O1 does"));
   hidden(app.add_flag("--Fnonhomo_split", line->uneven_splits, "Uneven splits of subgraphs"));
   hidden(app.add_option("--precision_mode", line->precision_mode, "must_keep_origin_dtype"));
+  for (CLI::Option* option : add_impl_options(app, line->impl)) hidden(option);
   hidden(app.add_option("--device", line->device, "Number of the device; only 0 exists"));
   hidden(app.add_option("--soc_version", line->soc_version, "The machine's, as aoe devices says"));
   hidden(app.add_option("--log", line->log, "debug, info, warning (default), error, null"))

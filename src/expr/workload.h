@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numerics.h"
 #include "base/tensor.h"
 #include "expr/expr.h"
 
@@ -64,6 +65,9 @@ struct Workload {
   std::vector<int> inputs;  // values that the caller passes
   std::vector<Stage> stages;
   std::vector<int> outputs;  // values that the caller receives
+  // The algorithms that may compute it. A demand of the caller, not part of what is computed: the
+  // text and the key do not have it.
+  Numerics numerics = Numerics::strassen;
 
   // The value that holds the elements of `value`.
   int storage(int value) const;

@@ -132,6 +132,7 @@ void OmReader::read_inputs(const om::Graph& proto, Graph& graph) const {
 Node OmReader::read_node(const om::Node& proto, const Graph& graph, int depth) const {
   Node node;
   node.name = checked_text(proto.name(), "a node");
+  if (proto.high_precision()) node.numerics = Numerics::direct;
   try {
     node.opset = proto.opset();
     require(node.opset >= 1 && (!proto.domain().empty() || node.opset <= kNewestOnnxOpset),

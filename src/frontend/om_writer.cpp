@@ -65,6 +65,7 @@ class OmWriter {
       made.set_op(std::string(node.def->name));
       made.set_opset(node.opset);
       made.set_name(node.name);
+      made.set_high_precision(node.numerics == Numerics::direct);
       add_all(*made.mutable_inputs(), renumbered(node.inputs));
       add_all(*made.mutable_outputs(), renumbered(node.outputs));
       for (const auto& [name, value] : node.attributes) {

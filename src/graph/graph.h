@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numerics.h"
 #include "base/value.h"
 #include "op/operator.h"
 
@@ -55,6 +56,7 @@ struct Node {
   std::vector<int> outputs;
   Attributes attributes;
   std::vector<Body> bodies;
+  Numerics numerics = Numerics::winograd;  // the algorithms that may compute it
 
   // "node 'conv1' (Conv)", for messages.
   std::string describe() const;

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
+
 #include "base/hash.h"
 
 // In reading order:
@@ -27,10 +29,12 @@ Plan plan_of(Graph& graph, const std::optional<Device>& device, const CostOfGrap
   Plan plan = lower_nodes(graph);
   if (device) {
     fuse(plan, graph);
+    note_numerics(plan, graph);
     const std::vector<Conversion> conversions = offer_conversions(plan, graph);
     const TaskCost known = cost ? cost(graph_text(plan)) : TaskCost();
     choose_layouts(plan, graph, known ? known : estimated_cost(*device));
     drop_conversions(plan, conversions);
+    note_numerics(plan, graph);
   }
   note_last_uses(plan, graph);
   if (device) assign_buffers(plan, graph);
@@ -70,6 +74,22 @@ Plan lower_nodes(const Graph& graph) {
     }
   }
   return plan;
+}
+
+void note_numerics(Plan& plan, const Graph& graph) {
+  std::map<std::string, Numerics> by_text;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (PlanStep& step : plan.steps) {
+      if (!runs_task(step)) continue;
+      Numerics allowed = Numerics::strassen;
+      for (const int node : step.nodes) {
+        allowed = std::min(allowed, graph.nodes[static_cast<size_t>(node)].numerics);
+      }
+      Numerics& least = by_text.try_emplace(to_string(step.task.workload), allowed).first->second;
+      least = std::min(least, allowed);
+      step.task.workload.numerics = least;
+    }
+  }
 }
 
 void note_last_uses(Plan& plan, const Graph& graph) {

@@ -122,6 +122,10 @@ bool convolves_channels(const Task& task);
 // writes it, or because it is constant. (choose_layouts.cpp)
 std::vector<bool> seen_by_others(const Plan& plan, const Graph& graph);
 
+// Sets the algorithms that may compute each task: those that all of its nodes allow. Tasks with the
+// same text, which share one policy, get what all of them allow. (plan.cpp)
+void note_numerics(Plan& plan, const Graph& graph);
+
 // Sets PlanStep::last_uses. (plan.cpp)
 void note_last_uses(Plan& plan, const Graph& graph);
 // Assigns a buffer to every value: the caller's memory, a part of another value, the arena, or a

@@ -50,6 +50,7 @@ void drop_unused_stages(Workload& workload) {
 Task task_of(Lowered lowered, const Node& node) {
   Task task{std::move(*lowered.workload), {}, {}};
   Workload& workload = task.workload;
+  workload.numerics = node.numerics;
   std::vector<int> wanted;
   for (size_t i = 0; i < workload.outputs.size(); ++i) {
     if (node.outputs[i] < 0) continue;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/numerics.h"
 #include "loop/loop_policy.h"
 
 namespace aoe {
@@ -84,6 +85,16 @@ struct Structure {
     return strips == other.strips;
   }
 };
+
+// The class of algorithms that these decisions need.
+inline Numerics numerics_of(const Structure& structure) {
+  Numerics needed = Numerics::direct;
+  for (const StagePolicy& stage : structure.stages) {
+    if (stage.winograd != 0) needed = std::max(needed, Numerics::winograd);
+    if (stage.strassen) needed = std::max(needed, Numerics::strassen);
+  }
+  return needed;
+}
 
 using ItemPolicy = std::variant<NestPolicy, ProductPolicy>;
 

@@ -380,4 +380,12 @@ Policy parse_policy(std::string_view text, const Workload& workload, const Devic
   return PolicyParser(text, workload).parse(&device);
 }
 
+Numerics numerics_of(std::string_view policy_text) {
+  // Algorithms are words of their own on lines about stages; no other word of the grammar contains
+  // their names.
+  if (policy_text.find("strassen") != std::string_view::npos) return Numerics::strassen;
+  if (policy_text.find("winograd") != std::string_view::npos) return Numerics::winograd;
+  return Numerics::direct;
+}
+
 }  // namespace aoe

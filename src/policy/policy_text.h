@@ -12,6 +12,9 @@ namespace aoe {
 std::string to_string(const Policy& policy, const Schedule& schedule);
 std::string to_string(const Policy& policy, const Workload& workload);
 
+// The class of algorithms that the policy with this text needs, whatever its workload is.
+Numerics numerics_of(std::string_view policy_text);
+
 // Parses a policy: the inverse of `to_string`. The text may be untrusted; a syntax error throws an
 // Error with the place and what is expected there. The policy may still be invalid
 // (policy/validate.h).

@@ -71,6 +71,7 @@ Schedule schedule_of(const Workload& given_workload, const Structure& structure)
   }
   RewrittenWorkload ready = rewrite_contractions(fewer, may_contract, transforms);
   schedule.workload = std::move(ready.workload);
+  schedule.workload.numerics = given_workload.numerics;
   std::vector<bool> alone = ready.contracts;
   std::vector<size_t> given_of;
   for (size_t s = 0; s < alone.size(); ++s) {
@@ -161,7 +162,9 @@ Structure default_structure(const Schedule& plain, const Device& device) {
   for (size_t s = 0; s < plain.applicable.size(); ++s) {
     const Schedule::Transforms& can = plain.applicable[s];
     StagePolicy by_default;
-    if (can.winograd) by_default.winograd = default_winograd(*can.winograd, device);
+    if (can.winograd && plain.workload.numerics >= Numerics::winograd) {
+      by_default.winograd = default_winograd(*can.winograd, device);
+    }
     by_default.copied = device.vector_registers < kLeastRegisters || can.window_bytes == 0 ||
                         can.window_bytes > int64_t{kMostLineVectors} * device.vector_bytes;
     if (by_default == StagePolicy{}) continue;

@@ -218,13 +218,15 @@ class Space::Chain {
       });
       if (can.product && !can.inlined) stage.product = decide("product", from.product);
       if (can.window_bytes > 0) stage.copied = decide("copied", from.copied);
-      if (can.winograd && stage.product &&
+      const Numerics allowed = space_.workload_->numerics;
+      if (can.winograd && stage.product && allowed >= Numerics::winograd &&
           can.winograd->filters % (space_.device_.vector_bytes / 4) == 0) {
         std::vector<int> sides{0};
         sides.insert(sides.end(), kWinogradTiles.begin(), kWinogradTiles.end());
         stage.winograd = decide("winograd", sides, from.winograd);
       }
       if (can.strassen_columns > 0 && stage.product && stage.winograd == 0 &&
+          allowed >= Numerics::strassen &&
           can.strassen_columns % (2 * space_.device_.vector_bytes / 4) == 0) {
         stage.strassen = decide("strassen", from.strassen);
       }

@@ -148,6 +148,12 @@ Fault product_fault(const Schedule& schedule, const ProductItem& item, const Pro
 // without any: in the search space, which starts from the latter, decisions may rule each other
 // out.
 Fault algorithm_fault(const Structure& structure, const Workload& workload) {
+  if (numerics_of(structure) > workload.numerics) {
+    return fmt::format(
+        "it uses an algorithm of class {}, but only {} is allowed (op_select_implmode, "
+        "allow_strassen)",
+        name(numerics_of(structure)), name(workload.numerics));
+  }
   Structure copied = structure;
   for (StagePolicy& stage : copied.stages) stage.copied = true;
   std::optional<Schedule> schedule, plain;  // computed only if some stage has an algorithm

@@ -67,6 +67,7 @@ Json json_of(const OperatorOutcome& tuned) {
   evidence["measurements"] = tuned.measurements;
   evidence["policy_before"] = tuned.policy_before;
   evidence["policy_after"] = tuned.policy_after;
+  evidence["numerics"] = name(numerics_of(tuned.policy_after));
   if (tuned.why) evidence.update(json_of(*tuned.why));
   const double before_us = to_us(tuned.gain.before_ns);
   const double after_us = to_us(tuned.gain.after_ns);

@@ -126,6 +126,20 @@ class Symbols {
   std::map<std::string, int64_t> sizes_;
 };
 
+// Restricts the algorithms of all nodes, those of bodies too. What an .om file restricts stays
+// restricted.
+void restrict_numerics(Graph& graph, const ImplMode& impl) {
+  for (Node& node : graph.nodes) {
+    const Numerics allowed = impl.numerics_of(node.def->name);
+    node.numerics = node.numerics == Numerics::direct ? Numerics::direct : allowed;
+    for (Body& body : node.bodies) {
+      Graph inner = *body.graph;
+      restrict_numerics(inner, impl);
+      body.graph = std::make_shared<const Graph>(std::move(inner));
+    }
+  }
+}
+
 void fix_shapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
   Symbols symbols;
   for (const auto& [name, shape] : shapes) {
@@ -229,6 +243,7 @@ CompiledModel LoadedModel::compiled(const std::filesystem::path& file, const Loa
 Graph LoadedModel::simplified(const std::filesystem::path& file, const LoadOptions& options) {
   try {
     Graph graph = model_in(file).graph;
+    restrict_numerics(graph, options.impl);
     fix_shapes(graph, options.input_shapes);
     simplify(graph);
     return graph;
@@ -250,7 +265,9 @@ LoadedModel LoadedModel::loaded_from(const std::function<OmModel()>& load,
                                      const std::shared_ptr<const Backend>& backend,
                                      const std::string& place, OmModel* stored) {
   try {
+    options.impl.check();
     OmModel model = load();
+    restrict_numerics(model.graph, options.impl);
     Engine engine = engine_of(options, backend);
     engine.policies = stored_policies(model, engine, options, place);
     fix_shapes(model.graph, options.input_shapes);

@@ -32,6 +32,7 @@ struct LoadOptions {
   std::string kernels;
   bool keep_weights = false;                            // see Engine
   std::map<std::string, std::string> graph_times = {};  // see StoredPolicies
+  ImplMode impl = {};
 };
 
 // The contents of an .om file, and where its policies are from (LoadedModel::policies).

@@ -39,17 +39,21 @@ StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
 
 void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) const {
   if (banks_.empty()) return;
-  std::vector<std::string> texts;
-  for (const Workload* workload : workloads) texts.push_back(to_string(*workload));
-  look_up_texts(std::move(texts));
+  std::map<Numerics, std::vector<std::string>> texts;
+  for (const Workload* workload : workloads) {
+    texts[workload->numerics].push_back(to_string(*workload));
+  }
+  for (auto& [allowed, of_class] : texts) look_up_texts(std::move(of_class), allowed);
 }
 
-void StoredPolicies::look_up_texts(std::vector<std::string> texts) const {
+void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allowed) const {
   const std::lock_guard reading(reading_);
   std::vector<std::string> missing;
   for (std::string& text : texts) {
     const std::lock_guard lock(mutex_);
-    if (found_.emplace(text, std::nullopt).second) missing.push_back(std::move(text));
+    if (found_.emplace(std::pair(text, allowed), std::nullopt).second) {
+      missing.push_back(std::move(text));
+    }
   }
   for (const fs::path& file : banks_) {
     if (missing.empty()) return;
@@ -60,7 +64,7 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts) const {
       if (!bank) continue;
       require(bank->soc_version() == target_.soc_version, "bank '{}' is for {}, this is {}",
               file.string(), bank->soc_version(), target_.soc_version);
-      found = bank->find(missing, target_);
+      found = bank->find(missing, target_, allowed);
     } catch (const Error& error) {
       warn(fmt::format("{}: it is not used", error.what()));
       continue;
@@ -70,7 +74,7 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts) const {
       for (const std::string& problem : found[i].problems) warn(problem + ": it is not used");
       if (found[i].entry) {
         const std::lock_guard lock(mutex_);
-        found_[missing[i]] = found[i].entry->policy;
+        found_[{missing[i], allowed}] = found[i].entry->policy;
       } else {
         still_missing.push_back(missing[i]);
       }
@@ -79,11 +83,12 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts) const {
   }
 }
 
-std::optional<std::string> StoredPolicies::from_bank(const std::string& text) const {
+std::optional<std::string> StoredPolicies::from_bank(const std::string& text,
+                                                     Numerics allowed) const {
   if (banks_.empty()) return std::nullopt;
-  look_up_texts({text});
+  look_up_texts({text}, allowed);
   const std::lock_guard lock(mutex_);
-  return found_[text];
+  return found_[{text, allowed}];
 }
 
 std::optional<TaskTimes> StoredPolicies::task_times(const std::string& graph) const {
@@ -91,7 +96,7 @@ std::optional<TaskTimes> StoredPolicies::task_times(const std::string& graph) co
   if (const auto given = graph_times_.find(graph); given != graph_times_.end()) {
     texts.push_back(given->second);
   }
-  if (const auto text = from_bank(graph)) texts.push_back(*text);
+  if (const auto text = from_bank(graph, Numerics::direct)) texts.push_back(*text);
   if (const auto with_model = of_model_.find(stable_hash(graph)); with_model != of_model_.end()) {
     texts.push_back(with_model->second);
   }
@@ -119,7 +124,7 @@ std::map<std::string, std::string> StoredPolicies::task_times_found() const {
 std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workload> workload,
                                                      const Backend& backend,
                                                      std::vector<Tensor> weights) const {
-  if (const auto text = from_bank(to_string(*workload))) {
+  if (const auto text = from_bank(to_string(*workload), workload->numerics)) {
     if (auto kernel = kernel_by(*text, Origin::bank, workload, backend, weights)) return kernel;
   }
   if (const auto with_model = of_model_.find(key_of(*workload)); with_model != of_model_.end()) {
@@ -140,6 +145,7 @@ std::shared_ptr<const Kernel> StoredPolicies::kernel_by(
     const std::string& text, Origin origin, const std::shared_ptr<const Workload>& workload,
     const Backend& backend, const std::vector<Tensor>& weights) const {
   const uint64_t key = key_of(*workload);
+  if (numerics_of(text) > workload->numerics) return nullptr;  // of a class that is not allowed
   try {
     auto kernel = std::make_shared<const Kernel>(workload, parse_policy(text, *workload), backend,
                                                  target_.threads, weights);

@@ -62,8 +62,8 @@ class StoredPolicies {
                                           const std::shared_ptr<const Workload>& workload,
                                           const Backend& backend,
                                           const std::vector<Tensor>& weights) const;
-  void look_up_texts(std::vector<std::string> texts) const;
-  std::optional<std::string> from_bank(const std::string& text) const;
+  void look_up_texts(std::vector<std::string> texts, Numerics allowed) const;
+  std::optional<std::string> from_bank(const std::string& text, Numerics allowed) const;
   void warn(const std::string& line) const;
 
   std::vector<std::filesystem::path> banks_;  // those that exist
@@ -73,7 +73,7 @@ class StoredPolicies {
   mutable std::mutex reading_;  // held while banks are read, so that others wait for the result
   mutable std::mutex mutex_;    // protects the members below
   // Policies or task times in banks, by the text of the workload or graph; nullopt: not in a bank.
-  mutable std::map<std::string, std::optional<std::string>> found_;
+  mutable std::map<std::pair<std::string, Numerics>, std::optional<std::string>> found_;
   mutable std::map<uint64_t, Origin> origins_;  // of the kernels made so far
   mutable std::map<std::string, std::string> task_times_found_;
   mutable std::set<std::string> warned_;

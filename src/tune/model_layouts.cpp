@@ -64,7 +64,9 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
                                 const JobIdentity& job, double budget_s,
                                 const std::function<void(double, double)>& display,
                                 const std::function<bool()>& stopped) {
-  const Graph graph = LoadedModel::simplified(options.model, {options.input_shapes});
+  LoadOptions load{options.input_shapes};
+  load.impl = options.impl;
+  const Graph graph = LoadedModel::simplified(options.model, load);
   const std::string name = name_of_graph(graph, device);
   const Json in_bank = Json::parse(journal.ask("layouts of " + name + " in the bank", [&] {
     const Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
@@ -82,6 +84,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
     workers.target.model = options.model;
     workers.target.input_shapes = options.input_shapes;
     workers.target.threads = options.threads;
+    workers.target.impl = options.impl;
     workers.device = device;
     workers.only_layouts = true;
     workers.stopped = stopped;
@@ -102,7 +105,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
   const BankEntry entry = entry_of(job, choice.graph, choice.times, result.challenger->gain,
                                    evidence, result.elapsed_s);
-  if (!store(bank, entry, baseline, "layouts")) return layouts;
+  if (!store(bank, entry, baseline, Numerics::strassen, "layouts")) return layouts;
   layouts.changed = result.changed;
   layouts.outcome.emplace();
   layouts.outcome->name = fmt::format("layouts of {}", options.model.stem().string());

@@ -21,10 +21,10 @@ BankEntry entry_of(const JobIdentity& job, const std::string& workload, const st
 }
 
 bool store(Bank& bank, const BankEntry& entry, const std::optional<std::string>& baseline,
-           const std::string& name) {
-  const LookupResult before = bank.find({entry.workload}, entry.target)[0];
+           Numerics allowed, const std::string& name) {
+  const LookupResult before = bank.find({entry.workload}, entry.target, allowed)[0];
   if (before.entry && *before.entry == entry) return true;
-  if (bank.put(entry, baseline)) return true;
+  if (bank.put(entry, baseline, allowed)) return true;
   notice(
       fmt::format("{}: another job has written to the bank meanwhile; what it wrote stays", name));
   return false;

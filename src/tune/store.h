@@ -25,8 +25,8 @@ BankEntry entry_of(const JobIdentity& job, const std::string& workload, const st
 
 // Stores an entry in the bank. Idempotent: a job that was killed right after storing it finds it on
 // resume. Returns false, with a notice that has `name`, if another job has replaced the baseline
-// meanwhile.
+// meanwhile. `allowed` are the algorithms that the job may use for the workload.
 bool store(Bank& bank, const BankEntry& entry, const std::optional<std::string>& baseline,
-           const std::string& name);
+           Numerics allowed, const std::string& name);
 
 }  // namespace aoe

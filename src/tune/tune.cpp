@@ -68,6 +68,8 @@ TuningMode mode_of(const std::string& workload, const std::string& before, const
   return layout_changed ? TuningMode::format : TuningMode::schedule;
 }
 
+Json impl_json(const ImplMode& impl) { return {impl.mode, impl.op_types, impl.allow_strassen}; }
+
 class Tuning {
  public:
   Tuning(const TuneOptions& options, const std::shared_ptr<const Backend>& backend,
@@ -116,6 +118,7 @@ class Tuning {
       workers.target.model = options_.model;
       workers.target.input_shapes = options_.input_shapes;
       workers.target.threads = options_.threads;
+      workers.target.impl = options_.impl;
       workers.device = device_;
       workers.compile_jobs = options_.compile_jobs;
       workers.stopped = listener_.is_stopped;
@@ -168,6 +171,7 @@ class Tuning {
                   {"model", model},
                   {"threads", options_.threads},
                   {"input_shapes", options_.input_shapes},
+                  {"impl", impl_json(options_.impl)},
                   {"effort", name(options_.effort)},
                   {"samples", samples.at(options_.effort) * (options_.deeper ? 4 : 1)},
                   {"cube", kinds.cube},
@@ -190,6 +194,12 @@ class Tuning {
     require(
         job.at("input_shapes") == Json(options_.input_shapes),
         "--reload: the job in '{}' is for other shapes: give the --input_shape that it was begun "
+        "with",
+        space_.folder.string());
+    require(
+        job.at("impl") == impl_json(options_.impl),
+        "--reload: the job in '{}' was begun with other algorithms: give the "
+        "--op_select_implmode, --optypelist_for_implmode and --allow_strassen that it was begun "
         "with",
         space_.folder.string());
     identity_.id = job.at("id");
@@ -217,10 +227,10 @@ class Tuning {
   // For each workload: its policy in the custom bank. Read through the journal.
   std::vector<std::optional<std::string>> policies_in_bank() {
     const Json found = Json::parse(journal_.ask("bank", [&] {
-      std::vector<std::string> texts;
-      for (const OpenWorkload& one : workloads_) texts.push_back(one.text);
       Json list = Json::array();
-      for (const LookupResult& one : bank().find(texts, identity_.target)) {
+      const Bank from = bank();
+      for (const OpenWorkload& workload : workloads_) {
+        const LookupResult one = from.find({workload.text}, identity_.target, workload.numerics)[0];
         for (const std::string& problem : one.problems) notice(problem);
         list.push_back(one.entry ? Json(one.entry->policy) : Json());
       }
@@ -280,7 +290,7 @@ class Tuning {
       const auto at = static_cast<size_t>(accepted.candidate.workload);
       const BankEntry entry = entry_of(identity_, workloads_[at].text, accepted.candidate.choice,
                                        accepted.gain, evidence_name(at), outcome_.seconds);
-      if (!store(into, entry, in_bank_[at], outcome.name)) continue;
+      if (!store(into, entry, in_bank_[at], workloads_[at].numerics, outcome.name)) continue;
       better[at] = true;
       outcome_.operators.push_back(outcome);
     }
@@ -321,7 +331,8 @@ class Tuning {
 
   void write_model() const {
     const std::filesystem::path file = options_.output.empty() ? space_.model() : options_.output;
-    const LoadOptions load{options_.input_shapes, options_.threads, ""};
+    LoadOptions load{options_.input_shapes, options_.threads, ""};
+    load.impl = options_.impl;
     write_om(file, LoadedModel::compiled(options_.model, load, backend_).model);
     listener_.on_written(file);
   }

@@ -178,6 +178,7 @@ PassesResult WorkerSession::plan_passes(const std::vector<Assignment>& assignmen
             "plans are compared by the policies that loading gives their workloads");
     if (models.contains(plan)) continue;
     LoadOptions options{target_.input_shapes, target_.threads, target_.kernels};
+    options.impl = target_.impl;
     if (plan != CandidateId::baseline) {
       const auto known = plans_.find(plan);
       require(known != plans_.end(), "plan {} is not known", plan);

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/numerics.h"
 #include "base/shape.h"
 #include "measure/worker/candidate.h"
 
@@ -21,6 +22,7 @@ struct WorkerTarget {
   std::map<std::string, Shape> input_shapes = {};
   int threads = 1;           // 0: all cores this process may use
   std::string kernels = {};  // the widest instruction set, as in LoadOptions
+  ImplMode impl = {};
 };
 
 struct WorkerOptions {
@@ -53,6 +55,7 @@ struct OpenWorkload {
   int64_t uses = 0;         // steps of a pass that run it
   std::vector<Node> nodes;  // of its first use; none without a model
   double baseline_ns = 0;   // time of all its uses together, minimum of a few passes
+  Numerics numerics = Numerics::strassen;  // the algorithms that its policies may use
 };
 
 // The name to display: its nodes' names, or types for nodes without a name.

@@ -34,7 +34,8 @@ Json to_json(const WorkerTarget& target) {
   return {{"workload", target.workload},
           {"input_shapes", target.input_shapes},
           {"threads", target.threads},
-          {"kernels", target.kernels}};
+          {"kernels", target.kernels},
+          {"impl", {target.impl.mode, target.impl.op_types, target.impl.allow_strassen}}};
 }
 
 WorkerTarget target_of(const Json& json) {
@@ -43,6 +44,8 @@ WorkerTarget target_of(const Json& json) {
   json.at("input_shapes").get_to(target.input_shapes);
   json.at("threads").get_to(target.threads);
   json.at("kernels").get_to(target.kernels);
+  const Json& impl = json.at("impl");
+  target.impl = {impl.at(0), impl.at(1), impl.at(2)};
   return target;
 }
 
@@ -55,7 +58,8 @@ Json to_json(const std::vector<OpenWorkload>& workloads) {
                     {"policy", workload.policy},
                     {"uses", workload.uses},
                     {"nodes", std::move(nodes)},
-                    {"baseline_ns", workload.baseline_ns}});
+                    {"baseline_ns", workload.baseline_ns},
+                    {"numerics", workload.numerics}});
   }
   return list;
 }
@@ -69,6 +73,7 @@ std::vector<OpenWorkload> workloads_of(const Json& json) {
     item.at("uses").get_to(workload.uses);
     for (const Json& node : item.at("nodes")) workload.nodes.push_back({node.at(0), node.at(1)});
     item.at("baseline_ns").get_to(workload.baseline_ns);
+    item.at("numerics").get_to(workload.numerics);
   }
   return workloads;
 }

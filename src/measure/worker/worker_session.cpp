@@ -95,7 +95,8 @@ void WorkerSession::open_workload(const std::string& text) {
 
 void WorkerSession::open_model(const WorkerTarget& target) {
   model_.emplace(LoadedModel::from_file(
-      target.model, {target.input_shapes, target.threads, target.kernels, true}, host_));
+      target.model, {target.input_shapes, target.threads, target.kernels, true, {}, target.impl},
+      host_));
   std::mt19937 random(0);
   for (const Port& port : model_->inputs()) {
     require(port.type.kind == ValueType::Kind::tensor && port.type.is_static(),
@@ -130,6 +131,7 @@ void WorkerSession::open_model(const WorkerTarget& target) {
       OpenWorkload& described = described_.emplace_back();
       described.text = text;
       described.policy = to_string(use.kernel->policy(), use.kernel->workload());
+      described.numerics = use.kernel->workload().numerics;
       for (const Node* node : use.nodes) {
         described.nodes.push_back({node->name, std::string(node->def->name)});
       }

@@ -11,8 +11,9 @@ namespace {
 // Four times the blocks that a claim rests on, so that its own error is what differs.
 constexpr size_t kBlocks = 4 * kFinalBlocks;
 
-std::string default_policy_of(const std::string& text, const Device& device) {
-  const Workload workload = parse_workload(text);
+std::string default_policy_of(const OpenWorkload& opened, const Device& device) {
+  Workload workload = parse_workload(opened.text);
+  workload.numerics = opened.numerics;
   return to_string(default_policy(workload, device), workload);
 }
 
@@ -28,7 +29,7 @@ std::vector<Claim> measured_claims(Runner& runner, const OpenedModel& opened,
     const int workload = static_cast<int>(i);
     claims.push_back(
         {.workload = workload, .claimed = entries[i].entry->gain, .margin = opened.margin});
-    check.compile.push_back({workload, default_policy_of(opened.workloads[i].text, device)});
+    check.compile.push_back({workload, default_policy_of(opened.workloads[i], device)});
   }
   if (claims.empty()) return claims;
   const Answer checked = runner.ask(check);

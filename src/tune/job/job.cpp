@@ -81,7 +81,9 @@ void Job::choose(const std::vector<bool>& chosen, const std::vector<TransferSeed
     TunedWorkload tuned;
     tuned.workload = static_cast<int>(i);
     tuned.expectation = Expectation(share);
-    tuned.parsed = std::make_shared<const Workload>(parse_workload(one.text));
+    auto workload = std::make_shared<Workload>(parse_workload(one.text));
+    workload->numerics = one.numerics;
+    tuned.parsed = std::move(workload);
     const auto space = std::make_shared<const Space>(tuned.parsed, device_);
     if (!(space->has_products() ? options_.kinds.cube : options_.kinds.vector)) continue;
     SearchPlan plan = plan_for(*space, options_.samples, options_.seed * 1000003 + i);

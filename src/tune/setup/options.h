@@ -7,6 +7,7 @@
 
 #include "bank/places.h"
 #include "base/notice.h"
+#include "base/numerics.h"
 #include "base/shape.h"
 
 namespace aoe {
@@ -42,6 +43,7 @@ struct TuneOptions {
   bool formats = false;                 // --Fop_format, or high effort: tune layouts too
   std::optional<TunedKinds> auto_tune;  // --auto_tune_mode; unset: all kinds, result file of AOE
   int threads = 0;                      // that the model runs on; 0: all usable cores
+  ImplMode impl;                        // algorithms that operators may use
   bool progress_bar = true;
   LogLevel log = LogLevel::warning;
 
