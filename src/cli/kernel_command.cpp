@@ -102,7 +102,7 @@ Comparison compared(const std::shared_ptr<const Workload>& workload, const Probl
   const std::vector<Tensor> expected = Evaluator(workload).run(problem.inputs, threads);
   const Difference error = difference_of(outputs, expected);
   return {fmt::format("{:.3g} at most, of numbers up to {:.3g}", error.largest, error.of),
-          mismatch_of(*workload, outputs, expected)};
+          mismatch_of(*workload, problem.inputs, outputs, expected, threads)};
 }
 
 // Prints times, rates and differences. False if a result does not match the reference.

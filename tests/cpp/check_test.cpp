@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
+#include "codegen/cpu_backend.h"
 #include "expr/parse.h"
 #include "measure/host/guarded_memory.h"
 
@@ -29,6 +31,51 @@ TEST(Mismatch, IsTheFirstElementThatIsTooFar) {
   EXPECT_TRUE(mismatch_of(floats({1, -200, 3, -INFINITY, NAN}), expected, 0.5));
 }
 
+TEST(Mismatch, IsRelativeToTheLargestElementIfMagnitudesAreNotKnown) {
+  const Tensor expected = floats({1e-6F, -2e-6F});
+  EXPECT_TRUE(mismatch_of(floats({0, 0}), expected, 1e-4));
+  EXPECT_FALSE(mismatch_of(floats({1.0001e-6F, -2e-6F}), expected, 1e-4));
+  const Tensor zeros = floats({0, -0.0F});
+  EXPECT_FALSE(mismatch_of(floats({-0.0F, 0}), zeros, 1e-4));
+  EXPECT_TRUE(mismatch_of(floats({1e-30F, 0}), zeros, 1e-4));
+  EXPECT_TRUE(mismatch_of(floats({NAN, 0}), zeros, 1e-4));
+  EXPECT_TRUE(mismatch_of(floats({INFINITY, 0}), zeros, 1e-4));
+}
+
+TEST(Mismatch, IsRelativeToTheMagnitudesOfTerms) {
+  const Tensor expected = floats({0, 1, INFINITY, 3, 0.001F});
+  const auto magnitudes = [] { return floats({10, 1e6F, 1, INFINITY, 0}); };
+  EXPECT_FALSE(
+      mismatch_of(floats({9e-4F, 99, INFINITY, 3.0002F, 0.001F}), expected, 1e-4, 0, magnitudes));
+  EXPECT_EQ(
+      mismatch_of(floats({2e-3F, 1, INFINITY, 3, 0.001F}), expected, 1e-4, 0, magnitudes)->detail,
+      "element 0 is 0.0020000000949949026, not 0 (up to 0.001 may differ)");
+  EXPECT_TRUE(mismatch_of(floats({0, 1, 1e30F, 3, 0.001F}), expected, 1e-4, 0, magnitudes));
+  // A magnitude that overflowed: the largest element counts.
+  EXPECT_TRUE(mismatch_of(floats({0, 1, INFINITY, 3.001F, 0.001F}), expected, 1e-4, 0, magnitudes));
+  EXPECT_TRUE(mismatch_of(floats({0, 1, INFINITY, 3, 0.0011F}), expected, 1e-4, 0, magnitudes));
+  // Outliers have the same scale.
+  EXPECT_FALSE(mismatch_of(floats({1.4F, 1, INFINITY, 3, 0.001F}), expected, 1e-4, 1, magnitudes));
+  EXPECT_TRUE(mismatch_of(floats({1.6F, 1, INFINITY, 3, 0.001F}), expected, 1e-4, 1, magnitudes));
+}
+
+TEST(Mismatch, AsksForMagnitudesOnlyIfTheyMatter) {
+  const auto magnitudes = []() -> Tensor { throw std::logic_error("not needed"); };
+  EXPECT_FALSE(mismatch_of(floats({1.00005F, 2, NAN}), floats({1, 2, NAN}), 1e-4, 0, magnitudes));
+  EXPECT_THROW(mismatch_of(floats({1.0002F}), floats({1}), 1e-4, 0, magnitudes), std::logic_error);
+}
+
+TEST(Mismatch, IsNoDenormalNumber) {
+  EXPECT_FALSE(mismatch_of(floats({0, -1e-39F}), floats({1e-38F, 0}), 1e-4));
+  EXPECT_TRUE(mismatch_of(floats({0}), floats({3e-38F}), 1e-4));
+  // Kernels keep those of f16; rounding may choose either neighbour, but not zero.
+  const auto half = [](float value) {
+    return Tensor::of(std::vector<Half>{static_cast<Half>(value)}, {1});
+  };
+  EXPECT_FALSE(mismatch_of(half(0x11p-24F), half(0x10p-24F), 4e-3));
+  EXPECT_TRUE(mismatch_of(half(0), half(0x10p-24F), 4e-3));
+}
+
 TEST(Mismatch, LetsFewElementsLieBehindAStep) {
   const Tensor expected = Tensor::of(std::vector<int32_t>{1, 2, 3}, {3});
   const Tensor one_off = Tensor::of(std::vector<int32_t>{1, 3, 3}, {3});
@@ -47,6 +94,111 @@ TEST(Jumps, AreRoundingsAndComparisonsOfFloats) {
   EXPECT_FALSE(is_discontinuous(elementwise("max(%0[a], 0) * exp(%0[a])", "f32")));
   EXPECT_TRUE(is_discontinuous(elementwise("floor(%0[a])", "f32")));
   EXPECT_TRUE(is_discontinuous(elementwise("i32(%0[a])", "i32")));
+}
+
+// What the Checker says if a kernel returns what `make` makes of the inputs (and weights). The
+// kernel itself does not run.
+using Make = std::function<std::vector<float>(const std::vector<Tensor>&)>;
+std::optional<Failure> failure_of(const std::string& text, const std::vector<Tensor>& given,
+                                  const Make& make) {
+  const auto workload = std::make_shared<const Workload>(parse_workload(text));
+  const Checker checker(workload, given, 1);
+  const Kernel kernel(workload, *host_backend(), 1, checker.weights(0));
+  std::vector<Tensor> inputs = checker.inputs(0);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].empty()) inputs[i] = checker.weights(0)[i];
+  }
+  return checker.failure_of(kernel, 0, [&](const Kernel&, auto, auto outputs, std::byte*) {
+    const std::vector<float> made = make(inputs);
+    std::copy(made.begin(), made.end(), static_cast<float*>(outputs[0]));
+  });
+}
+
+TEST(Checker, RefusesASoftmaxOfZeros) {
+  const std::string softmax =
+      "in %0 f32[2,50000]\n%1 f32[2] = max(r:50000) %0[a, r]\n"
+      "%2 f32[2] = sum(r:50000) exp(%0[a, r] - %1[a])\n"
+      "%3 f32[2,50000] = exp(%0[a, b] - %1[a]) / %2[a]\nout %3\n";
+  const auto failure = failure_of(
+      softmax, {}, [](const std::vector<Tensor>&) { return std::vector<float>(100000); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->cause, Cause::wrong_result);
+}
+
+// Two images of one pixel each, after a convolution by one filter: two rows by a vector.
+constexpr int64_t kDepth = 144;
+const char* const kConvolution =
+    "weight %0 f32[2,48,3]\nweight %1 f32[1,48,3]\n"
+    "%2 f32[2,1,1] = sum(r:48,s:3) %0[a, r, c + s] * %1[b, r, s]\nout %2\n";
+
+std::vector<Tensor> operands(const std::vector<float>& rows, const std::vector<float>& vector) {
+  return {Tensor::of(rows, {2, 48, 3}), Tensor::of(vector, {1, 48, 3})};
+}
+
+// The rows by the vector in f32, the last `dropped` terms of each left out.
+std::vector<float> products(const std::vector<Tensor>& inputs, int64_t dropped) {
+  const float* rows = inputs[0].data<float>();
+  const float* vector = inputs[1].data<float>();
+  std::vector<float> made(2);
+  for (int64_t i = 0; i < 2 * kDepth; ++i) {
+    const int64_t r = i % kDepth;
+    if (r < kDepth - dropped) made[static_cast<size_t>(i / kDepth)] += rows[i] * vector[r];
+  }
+  return made;
+}
+
+TEST(Checker, AllowsCancellationButNoMissingTerm) {
+  // Neighbours cancel except for a millionth.
+  std::vector<float> rows(2 * kDepth);
+  std::vector<float> vector(kDepth);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const size_t pair = i % kDepth / 2;
+    rows[i] = (i % 2 == 0 ? 1.0F : -1.000001F) / static_cast<float>(pair + 1);
+    vector[i % kDepth] = 0.1F * static_cast<float>(pair + 1);
+  }
+  const std::vector<Tensor> given = operands(rows, vector);
+  EXPECT_FALSE(failure_of(kConvolution, given, [](const auto& in) { return products(in, 0); }));
+  EXPECT_TRUE(failure_of(kConvolution, given, [](const auto& in) { return products(in, 1); }));
+}
+
+TEST(Checker, JudgesEachRowByItsOwnMagnitude) {
+  std::vector<float> rows(2 * kDepth, 1e6F);
+  std::fill_n(rows.begin(), kDepth, 1.0F);
+  const std::vector<Tensor> given = operands(rows, std::vector<float>(kDepth, 0.5F));
+  const auto with_error = [&](size_t row, float error) {
+    return failure_of(kConvolution, given, [&](const auto& in) {
+      std::vector<float> made = products(in, 0);
+      made[row] += error;
+      return made;
+    });
+  };
+  EXPECT_FALSE(with_error(0, 0));
+  EXPECT_FALSE(with_error(1, 100));
+  EXPECT_FALSE(with_error(0, 1e-3F));
+  EXPECT_TRUE(with_error(0, 0.1F));
+}
+
+TEST(Checker, AcceptsKernelsForHeavyTailedWeights) {
+  std::mt19937 random(1);
+  std::cauchy_distribution<float> cauchy;
+  std::vector<float> rows(2 * kDepth);
+  for (float& element : rows) element = std::pow(cauchy(random), 3.0F);
+  std::vector<float> vector(kDepth);
+  for (float& element : vector) element = cauchy(random);
+  const std::vector<Tensor> given = operands(rows, vector);
+  EXPECT_FALSE(failure_of(kConvolution, given, [](const auto& in) { return products(in, 0); }));
+}
+
+TEST(Checker, DemandsZerosWhereAllTermsAreZero) {
+  const std::vector<Tensor> given =
+      operands(std::vector<float>(2 * kDepth), std::vector<float>(kDepth, 0.5F));
+  const auto with = [&](float value) {
+    return failure_of(kConvolution, given,
+                      [&](const auto&) { return std::vector<float>{0, value}; });
+  };
+  EXPECT_FALSE(with(-0.0F));
+  EXPECT_FALSE(with(1e-40F));
+  EXPECT_TRUE(with(1e-20F));
 }
 
 TEST(GuardedMemory, SeesWhatIsWrittenBesideIt) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "backend/kernel.h"
@@ -112,6 +114,23 @@ std::vector<Pointer> pointers(const std::vector<Tensor>& tensors) {
   return to;
 }
 
+// The magnitudes of the outputs, for mismatch_of. Where they are not known, intermediate values of
+// random workloads have magnitudes around 1, and results may cancel to any size (the sum of a
+// normalized row).
+std::vector<Tensor> magnitudes_of(const RandomWorkload& made, const std::vector<Tensor>& expected) {
+  std::vector<Tensor> magnitudes = Magnitudes(*made.workload).run(made.inputs, 1);
+  for (size_t i = 0; i < magnitudes.size(); ++i) {
+    if (!magnitudes[i].empty()) continue;
+    double largest = 1;
+    for (const double value : expected[i].to_doubles()) {
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    }
+    magnitudes[i] = Tensor(DType::f64, expected[i].shape());
+    std::fill_n(magnitudes[i].data<double>(), magnitudes[i].count(), largest);
+  }
+  return magnitudes;
+}
+
 std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Random& random,
                                    std::string& text, Announce announce, PairKind& kind) {
   const Device device = random_device(random);
@@ -147,6 +166,7 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
         guarded_tensor(workload->values[static_cast<size_t>(id)].type, against, "an output"));
   }
   const std::vector<Tensor> expected = Evaluator(workload).run(made.inputs, 1);
+  std::vector<Tensor> magnitudes;
   for (const auto& [by, backend] : backends_for(device)) {
     const Kernel kernel(workload, policy, *backend, threads, weights);
     const auto work_bytes = static_cast<size_t>(kernel.work_bytes());
@@ -160,7 +180,11 @@ std::optional<std::string> failure(const RandomWorkload& made, uint64_t seed, Ra
       return fmt::format("{}: a valid index was reported out of range", by);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (auto wrong = mismatch_of(outputs[i], expected[i], made.tolerances[i])) {
+      const auto lazily = [&] {
+        if (magnitudes.empty()) magnitudes = magnitudes_of(made, expected);
+        return magnitudes[i];
+      };
+      if (auto wrong = mismatch_of(outputs[i], expected[i], made.tolerances[i], 0, lazily)) {
         return fmt::format("output {}, {}, {} threads, {}: {}", i, by, threads,
                            at_end ? "flush with the end" : "flush with the beginning",
                            wrong->detail);

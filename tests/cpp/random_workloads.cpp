@@ -51,7 +51,7 @@ class Maker {
  private:
   struct Made {
     Operand value;
-    double tolerance = 0;  // relative to the largest element; 0: bitwise equal
+    double tolerance = 0;  // as in RandomWorkload; 0: bitwise equal
 
     bool exact() const { return tolerance == 0; }
   };

@@ -12,8 +12,8 @@ namespace aoe {
 struct RandomWorkload {
   std::shared_ptr<const Workload> workload;
   std::vector<Tensor> inputs;
-  // For each output: tolerance of kernels against the reference, relative to its largest element; 0
-  // requires bitwise equality.
+  // For each output: tolerance of kernels against the reference, relative to the magnitudes of its
+  // terms (measure/worker/magnitude.h); 0 requires bitwise equality.
   std::vector<double> tolerances;
 };
 

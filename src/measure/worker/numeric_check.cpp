@@ -15,9 +15,9 @@ namespace {
 
 using Against = GuardedMemory::Against;
 
-// If a workload rounds or compares floats (see jumps()), one element in kOneOddIn may fall on the
-// other side of a step. An integer may then differ by one, a float by kOddBy of the largest
-// magnitude (a quantization step of four bits).
+// If a workload rounds or compares floats (see is_discontinuous()), one element in kOneOddIn may
+// fall on the other side of a step. An integer may then differ by one, a float by kOddBy of its
+// scale (a quantization step of four bits).
 constexpr int64_t kOneOddIn = 1000;
 constexpr double kOddBy = 0.15;
 
@@ -45,6 +45,48 @@ bool is_discontinuous(const Expr& expr) {
                      [](const Expr& operand) { return is_discontinuous(operand); });
 }
 
+// The difference that denormal numbers make. Kernels flush those of f32 to zero, and their exp
+// without AVX-512 returns 0 below 1.67e-38 (docs/numerics.md). The smaller types keep theirs, which
+// are multiples of the smallest: rounding to either neighbour is correct.
+double denormal_difference(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 0x1p-1022;
+    case DType::f16: return 0x1p-24;
+    case DType::f8e4m3fn: return 0x1p-9;
+    case DType::f8e4m3fnuz: return 0x1p-10;
+    case DType::f8e5m2: return 0x1p-16;
+    case DType::f8e5m2fnuz: return 0x1p-17;
+    case DType::f4e2m1: return 0.5;
+    default: return is_float(dtype) ? 0x1p-125 : 0;  // the exponents of f32
+  }
+}
+
+// What the errors of elements are relative to.
+class Scales {
+ public:
+  Scales(const std::vector<double>& expected, const MagnitudesOf& magnitudes)
+      : expected_(expected) {
+    for (const double value : expected) {
+      if (std::isfinite(value)) largest_ = std::max(largest_, std::abs(value));
+    }
+    const Tensor known = magnitudes ? magnitudes() : Tensor{};
+    if (!known.empty()) magnitudes_ = known.to_doubles();
+  }
+
+  double of(size_t element) const {
+    // Magnitudes may overflow where a sum of terms of both signs does not.
+    if (magnitudes_.empty() || !std::isfinite(magnitudes_[element])) return largest_;
+    // Magnitudes are rounded, too. An infinite element must be equal.
+    const double value = std::abs(expected_[element]);
+    return std::isfinite(value) ? std::max(magnitudes_[element], value) : magnitudes_[element];
+  }
+
+ private:
+  const std::vector<double>& expected_;
+  std::vector<double> magnitudes_;
+  double largest_ = 0;
+};
+
 }  // namespace
 
 double tolerance_of(DType dtype) {
@@ -58,23 +100,22 @@ double tolerance_of(DType dtype) {
 }
 
 std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected, double tolerance,
-                                   int64_t odd) {
+                                   int64_t odd, const MagnitudesOf& magnitudes) {
   const std::vector<double> a = result.to_doubles();
   const std::vector<double> b = expected.to_doubles();
-  double largest = 0;
-  for (const double value : b) {
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  }
-  // Inputs have magnitudes around 1. Where results cancel to nearly 0, rounding errors are relative
-  // to those magnitudes and not to the results.
-  const double scale = std::max(largest, 1.0);
-  const double allowed = tolerance * scale;
-  const double odd_allowed = is_float(result.dtype()) ? kOddBy * scale : 1;
+  const bool floats = is_float(result.dtype());
+  const double denormal = tolerance > 0 ? denormal_difference(result.dtype()) : 0;
+  std::optional<Scales> scales;
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     const double off = std::abs(a[i] - b[i]);
+    // No scale is smaller than the element itself.
+    if (off <= std::max(tolerance * std::abs(b[i]), denormal) && std::isfinite(off)) continue;
+    if (!scales) scales.emplace(b, magnitudes);
+    const double scale = scales->of(i);
+    const double allowed = std::max(tolerance * scale, denormal);
     if (off <= allowed) continue;
-    if (off <= odd_allowed && odd-- > 0) continue;
+    if (off <= (floats ? kOddBy * scale : 1) && odd-- > 0) continue;
     const bool nan = std::isnan(a[i]);
     return Failure{
         nan ? Cause::not_a_number : Cause::wrong_result,
@@ -104,11 +145,18 @@ std::vector<int64_t> allowed_outliers(const Workload& workload) {
   return odd;
 }
 
-std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& results,
-                                   const std::vector<Tensor>& expected) {
+std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& inputs,
+                                   const std::vector<Tensor>& results,
+                                   const std::vector<Tensor>& expected, int threads) {
   const std::vector<int64_t> odd = allowed_outliers(workload);
+  std::vector<Tensor> magnitudes;
   for (size_t i = 0; i < results.size(); ++i) {
-    auto wrong = mismatch_of(results[i], expected[i], tolerance_of(results[i].dtype()), odd[i]);
+    const auto magnitudes_of = [&] {
+      if (magnitudes.empty()) magnitudes = Magnitudes(workload).run(inputs, threads);
+      return magnitudes[i];
+    };
+    auto wrong = mismatch_of(results[i], expected[i], tolerance_of(results[i].dtype()), odd[i],
+                             magnitudes_of);
     if (!wrong) continue;
     wrong->detail = fmt::format("output {}: {}", i, wrong->detail);
     return wrong;
@@ -118,7 +166,10 @@ std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<T
 
 Checker::Checker(std::shared_ptr<const Workload> workload, const std::vector<Tensor>& weights,
                  int threads)
-    : workload_(std::move(workload)), threads_(threads), odd_(allowed_outliers(*workload_)) {
+    : workload_(std::move(workload)),
+      threads_(threads),
+      odd_(allowed_outliers(*workload_)),
+      magnitudes_(*workload_) {
   const Evaluator reference(workload_);
   const auto value = [&](size_t input) -> const Workload::Value& {
     return workload_->values[static_cast<size_t>(workload_->inputs[input])];
@@ -162,6 +213,17 @@ std::vector<const void*> Checker::pointers(const Case& of) {
   return pointers;
 }
 
+const Tensor& Checker::magnitudes_of(const Case& of, size_t output) const {
+  if (!of.magnitudes) {
+    std::vector<Tensor> all = of.inputs;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].empty()) all[i] = of.weights[i];
+    }
+    of.magnitudes = magnitudes_.run(all, threads_);
+  }
+  return (*of.magnitudes)[output];
+}
+
 std::optional<Failure> Checker::failure_of(const Kernel& kernel, size_t input,
                                            const RunKernel& run) const {
   const Case& of = cases_[input];
@@ -191,7 +253,8 @@ std::optional<Failure> Checker::failure_of(const Kernel& kernel, size_t input,
   for (size_t i = 0; i < of.expected.size(); ++i) {
     const TensorType& type = of.expected[i].type();
     const Tensor made = Tensor::onto(type, outputs[i], nullptr);
-    auto wrong = mismatch_of(made, of.expected[i], tolerance_of(type.dtype), odd_[i]);
+    auto wrong = mismatch_of(made, of.expected[i], tolerance_of(type.dtype), odd_[i],
+                             [&] { return magnitudes_of(of, i); });
     if (!wrong) continue;
     wrong->detail = fmt::format("output {}, {} input: {}", i, input == 0 ? "ordinary" : "awkward",
                                 wrong->detail);

@@ -8,17 +8,25 @@
 
 #include "backend/kernel.h"
 #include "measure/worker/candidate.h"
+#include "measure/worker/magnitude.h"
 
 namespace aoe {
 
-// Largest accepted difference between a kernel and the reference, relative to the largest magnitude
-// of an output (at least 1). 0 for types whose results must be equal.
+// Largest accepted difference between a kernel and the reference, relative to the scale of an
+// element: the sum of the magnitudes of its terms (measure/worker/magnitude.h), or the largest
+// finite magnitude of its tensor where these are not known. 0 for types whose results must be
+// equal.
 double tolerance_of(DType dtype);
 
+// Computes the magnitudes of a tensor, which takes as long as the reference; empty if they are not
+// known.
+using MagnitudesOf = std::function<Tensor()>;
+
 // Describes the first element that differs by more than the tolerance, if there is one. Up to `odd`
-// elements may lie on the other side of a step: see jumps().
+// elements may lie on the other side of a step: see is_discontinuous(). Calls `magnitudes`, if
+// given, at most once, and only if an element differs by more than the tolerance of its own value.
 std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected, double tolerance,
-                                   int64_t odd = 0);
+                                   int64_t odd = 0, const MagnitudesOf& magnitudes = {});
 
 // Whether the workload contains a step function of floats (rounding, comparison, cast to integer),
 // so that a change in the last bit may move a result to the other side of a step. Results on both
@@ -30,12 +38,14 @@ std::vector<int64_t> allowed_outliers(const Workload& workload);
 
 // Describes the first mismatch in the results of a workload, if there is one: "output 0: element 3
 // is 1, not 2 ...".
-std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& results,
-                                   const std::vector<Tensor>& expected);
+std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& inputs,
+                                   const std::vector<Tensor>& results,
+                                   const std::vector<Tensor>& expected, int threads);
 
 // A Checker compares kernels for one workload with the reference, on two inputs: ordinary (random
 // numbers and the given weights) and awkward (edge cases). All buffers lie between guard pages, so
-// an access out of bounds faults and ends the process; stray_at() attributes the address.
+// an access out of bounds faults and ends the process; stray_at() attributes the address. Not for
+// several threads at once: magnitudes are computed when a comparison first needs them.
 class Checker {
  public:
   // `weights` are those of the ordinary input, in the form that Kernel takes; missing ones are
@@ -52,6 +62,7 @@ class Checker {
   // Runs a kernel; the hook through which faults are injected.
   using RunKernel = std::function<void(const Kernel& kernel, std::span<const void* const> inputs,
                                        std::span<void* const> outputs, std::byte* work)>;
+  // Compares after `run` has returned, which may take as long as the reference.
   std::optional<Failure> failure_of(const Kernel& kernel, size_t input, const RunKernel& run) const;
 
  private:
@@ -59,13 +70,16 @@ class Checker {
     std::vector<Tensor> inputs;  // empty for weights
     std::vector<Tensor> weights;
     std::vector<Tensor> expected;
+    mutable std::optional<std::vector<Tensor>> magnitudes;  // of the outputs
   };
   // Null for weights, which the kernel contains.
   static std::vector<const void*> pointers(const Case& of);
+  const Tensor& magnitudes_of(const Case& of, size_t output) const;
 
   std::shared_ptr<const Workload> workload_;
   int threads_;
   std::vector<int64_t> odd_;
+  Magnitudes magnitudes_;
   std::array<Case, kInputs> cases_;
 };
 
