@@ -47,6 +47,15 @@ class BenchedModel {
   }
 
   const std::shared_ptr<const StoredPolicies>& policies() const { return model_.policies(); }
+  // Empty for a model with open shapes: its kernels belong to runs.
+  std::map<Numerics, int> algorithms() const {
+    std::map<Numerics, int> counts;
+    if (!model_.executable()) return counts;
+    for (const auto& kernel : model_.executable()->kernels()) {
+      ++counts[numerics_of(kernel->policy().structure)];
+    }
+    return counts;
+  }
 
   // The difference of the outputs. Nothing unless both models have outputs of the same names and
   // types, all of them tensors of numbers.
@@ -138,12 +147,13 @@ BenchReport measured(const BenchOptions& options) {
   if (other) {
     const Interval ratio = ratio_of(turns[2].medians_ns, turns[0].medians_ns);
     report.comparison = {
-        {options.compare, std::move(turns[2]), operations_in(other->watched()), other->policies()},
+        {options.compare, std::move(turns[2]), operations_in(other->watched()), other->policies(),
+         other->algorithms()},
         ratio,
         other->difference_from(model)};
   }
   report.model = {options.model, std::move(turns[0]), operations_in(model.watched()),
-                  model.policies()};
+                  model.policies(), model.algorithms()};
   if (options.profile) {
     progress.begin("profiling");
     report.profile = profile_of(model.watched(), options.seconds);

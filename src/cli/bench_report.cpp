@@ -34,9 +34,19 @@ std::string latency_text(const BenchReport::Model& model) {
                      count_text(static_cast<int64_t>(model.turns.medians_ns.size()), "round"));
 }
 
+// "direct 18, winograd 3"
+std::string algorithms_text(const BenchReport::Model& model) {
+  std::vector<std::string> counts;
+  for (const auto& [numerics, count] : model.algorithms) {
+    counts.push_back(fmt::format("{} {}", name(numerics), count));
+  }
+  return fmt::format("{}", fmt::join(counts, ", "));
+}
+
 std::string model_text(const BenchReport::Model& model, const Rates& rates) {
   const std::string bank = bank_text(model.policies.get());
   return row("model", printable(model.file)) + (bank.empty() ? "" : row("bank", bank)) +
+         (model.algorithms.empty() ? "" : row("algorithms", algorithms_text(model))) +
          row("latency", latency_text(model)) +
          row("rate", fmt::format("{:.4g} GFLOP/s{}", model.gflops(),
                                  share_text(model.gflops(), rates.fma_gflops)));
@@ -129,6 +139,9 @@ Json json_of(const BenchReport::Model& model, const Rates& rates) {
            {"operations", model.operations},
            {"gflops", model.gflops()},
            {"peak_share", model.gflops() / rates.fma_gflops}};
+  for (const auto& [numerics, count] : model.algorithms) {
+    all["algorithms"][std::string(name(numerics))] = count;
+  }
   if (!bank_text(model.policies.get()).empty()) {
     const PolicyCounts counts = model.policies->counts();
     all["bank"] = {{"workloads", counts.workloads}, {"hits", counts.from_bank}};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct BenchReport {
     ParticipantTimes turns;
     double operations = 0;                                // of one run
     std::shared_ptr<const StoredPolicies> policies = {};  // as LoadedModel::policies()
+    std::map<Numerics, int> algorithms = {};  // number of kernels by the class that they need
 
     Interval latency_ns() const { return median_of(turns.medians_ns); }
     double gflops() const { return operations / latency_ns().median; }

@@ -51,6 +51,7 @@ def test_the_text(path):
     assert re.fullmatch(
         rf"""machine      \S+, (sse2|avx2|avx512), 1 thread; denormals are zero inside kernels
 model        {re.escape(str(path))}
+algorithms   direct \d+
 latency      median {time} \(99 %: {time} to {time}\), minimum {time}; \d+ runs in \d+ rounds
 rate         [\d.e+-]+ GFLOP/s \(\d+ % of \d+\)
 memory       [\d.]+ [KMG]iB at most, to load it and run it

@@ -1,0 +1,170 @@
+#include "base/numerics.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "bank/bank.h"
+#include "expr/parse.h"
+#include "policy/policy_text.h"
+#include "policy/space.h"
+#include "policy/validate.h"
+#include "tests/cpp/bank_entries.h"
+#include "tests/cpp/error_message.h"
+#include "tests/cpp/small_networks.h"
+#include "tests/cpp/temporary_folder.h"
+
+namespace aoe {
+namespace {
+
+TEST(ImplMode, SaysWhichAlgorithmsAnOperatorMayUse) {
+  struct Case {
+    ImplMode impl;
+    Numerics conv, matmul;
+  };
+  using enum Numerics;
+  for (const auto& [impl, conv, matmul] : {
+           Case{{}, winograd, winograd},
+           {{"high_performance"}, winograd, winograd},
+           {{"high_precision"}, direct, direct},
+           {{"high_precision", {"Conv"}}, direct, winograd},
+           {{"high_precision", {"Conv"}, true}, direct, strassen},
+           {{"", {}, true}, strassen, strassen},
+       }) {
+    impl.check();
+    EXPECT_EQ(impl.numerics_of("Conv"), conv);
+    EXPECT_EQ(impl.numerics_of("MatMul"), matmul);
+  }
+}
+
+TEST(ImplMode, RefusesWhatMakesNoSense) {
+  EXPECT_NE(message_of([] { ImplMode{"high"}.check(); }).find("'high'"), std::string::npos);
+  EXPECT_NE(message_of([] { ImplMode{"", {"Conv"}}.check(); }).find("optypelist_for_implmode"),
+            std::string::npos);
+  EXPECT_NE(message_of([] { ImplMode{"high_precision", {}, true}.check(); }).find("contradicts"),
+            std::string::npos);
+}
+
+// A convolution of 3 x 3 that runs by Winograd's algorithm unless that is forbidden.
+OnnxBuilder convolution_network() {
+  OnnxBuilder builder;
+  builder.input("x", {1, 64, 28, 28});
+  std::vector<float> weights(64 * 64 * 9);
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, 0.05F);
+  for (float& weight : weights) weight = normal(random);
+  builder.floats("w", {64, 64, 3, 3}, weights);
+  OnnxBuilder::set_ints(builder.node("Conv", {"x", "w"}, {"y"}), "pads", {1, 1, 1, 1});
+  builder.output("y");
+  return builder;
+}
+
+// The largest class that a kernel of the model needs.
+Numerics used_by(const LoadedModel& model) {
+  Numerics used = Numerics::direct;
+  for (const auto& kernel : model.executable()->kernels()) {
+    used = std::max(used, numerics_of(kernel->policy().structure));
+  }
+  return used;
+}
+
+TEST(Numerics, DefaultsUseNoForbiddenAlgorithm) {
+  const OnnxBuilder builder = convolution_network();
+  EXPECT_EQ(used_by(loaded(builder)), Numerics::winograd);
+  EXPECT_EQ(used_by(loaded(builder, {.impl = {"high_precision"}})), Numerics::direct);
+  EXPECT_EQ(used_by(loaded(builder, {.impl = {"high_precision", {"Conv"}}})), Numerics::direct);
+  EXPECT_EQ(used_by(loaded(builder, {.impl = {"high_precision", {"MatMul"}}})),
+            Numerics::winograd);
+}
+
+TEST(Numerics, OfAnOmFileStayRestricted) {
+  const TemporaryFolder folder;
+  const auto onnx = folder.path() / "m.onnx";
+  OnnxBuilder builder = convolution_network();
+  std::ofstream(onnx) << builder.model.SerializeAsString();
+  for (const bool precise : {false, true}) {
+    const auto file = folder.path() / "m.om";
+    const LoadOptions options{.impl = {precise ? "high_precision" : ""}};
+    write_om(file, LoadedModel::compiled(onnx, options, host_backend()).model);
+    EXPECT_EQ(used_by(LoadedModel::from_file(file, {}, host_backend())),
+              precise ? Numerics::direct : Numerics::winograd);
+    // Policies in the file that need more than is allowed now are not used.
+    EXPECT_EQ(used_by(LoadedModel::from_file(file, {.impl = {"high_precision"}}, host_backend())),
+              Numerics::direct);
+  }
+}
+
+constexpr const char* kProduct =
+    "in %0 f32[128,256]\nweight %1 f32[256,256]\n"
+    "%2 f32[128,256] = sum(r:256) %0[a, r] * %1[r, b]\nout %2\n";
+
+TEST(Numerics, SpacesOfferNoForbiddenAlgorithm) {
+  for (const Numerics allowed : {Numerics::direct, Numerics::winograd, Numerics::strassen}) {
+    auto workload = std::make_shared<Workload>(parse_workload(kProduct));
+    workload->numerics = allowed;
+    const Space space(workload, host_device());
+    Random random(1);
+    Numerics most = Numerics::direct;
+    for (int i = 0; i < 200; ++i) {
+      const Policy policy = space.sample(random);
+      EXPECT_FALSE(validate(policy, *workload, host_device()));
+      most = std::max(most, numerics_of(policy.structure));
+    }
+    EXPECT_EQ(most, allowed == Numerics::strassen ? Numerics::strassen : Numerics::direct);
+  }
+}
+
+TEST(Numerics, PoliciesOfAForbiddenClassAreRefused) {
+  Workload workload = parse_workload(kProduct);
+  const Space all(std::make_shared<const Workload>(workload), host_device());
+  Random random(1);
+  Policy policy = all.sample(random);
+  while (numerics_of(policy.structure) != Numerics::strassen) policy = all.sample(random);
+  EXPECT_EQ(numerics_of(to_string(policy, workload)), Numerics::strassen);
+  EXPECT_FALSE(validate(policy, workload, host_device()));
+  workload.numerics = Numerics::winograd;
+  const auto fault = validate(policy, workload, host_device());
+  ASSERT_TRUE(fault);
+  EXPECT_NE(fault->find("strassen"), std::string::npos);
+}
+
+// A policy of a class, for the bank: its text decides.
+BankEntry entry_of(const char* policy) {
+  BankEntry entry = some_entry();
+  entry.policy = policy;
+  return entry;
+}
+
+TEST(Numerics, BanksKeepAnEntryOfEachClass) {
+  const TemporaryFolder folder;
+  Bank bank = Bank::for_writing(folder.path() / "op.db", kSomeTarget.soc_version);
+  const auto found = [&](Numerics allowed) {
+    const auto result = bank.find({max_workload(0)}, kSomeTarget, allowed)[0];
+    return result.entry ? result.entry->policy : "";
+  };
+  using enum Numerics;
+  const BankEntry one = entry_of("direct one");
+  const BankEntry tiles = entry_of("stage 0 winograd4");
+  const BankEntry halves = entry_of("stage 0 strassen");
+  const BankEntry better = entry_of("direct two");
+  ASSERT_TRUE(bank.put(tiles, std::nullopt, winograd));
+  EXPECT_EQ(found(direct), "");
+  ASSERT_TRUE(bank.put(one, std::nullopt, direct));  // tuned with high_precision
+  EXPECT_EQ(found(direct), one.policy);
+  EXPECT_EQ(found(winograd), tiles.policy);
+  ASSERT_TRUE(bank.put(halves, tiles.policy, strassen));
+  EXPECT_EQ(found(direct), one.policy);
+  EXPECT_EQ(found(winograd), tiles.policy);
+  EXPECT_EQ(found(strassen), halves.policy);
+  // Proven against the entry that was found: what it beats, and needs no less, is gone.
+  ASSERT_TRUE(bank.put(better, tiles.policy, winograd));
+  EXPECT_EQ(found(direct), better.policy);
+  EXPECT_EQ(found(winograd), better.policy);
+  EXPECT_EQ(found(strassen), halves.policy);
+  EXPECT_EQ(bank.entries().size(), 2u);
+  // Another process has written meanwhile.
+  EXPECT_FALSE(bank.put(one, tiles.policy, winograd));
+}
+
+}  // namespace
+}  // namespace aoe

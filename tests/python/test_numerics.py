@@ -1,0 +1,133 @@
+"""The algorithms that operators may use, and what each class of them promises (docs/numerics.md)."""
+
+import json
+
+import aoe
+import numpy as np
+import onnx
+import pytest
+from onnx_models import model, node
+
+from cli import fails, succeeds
+
+CHANNELS, SIDE = 64, 28
+
+
+@pytest.fixture(scope="module")
+def weights():
+    random = np.random.default_rng(1)
+    return random.normal(0, 0.05, (CHANNELS, CHANNELS, 3, 3)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def convolution(weights, tmp_path_factory):
+    """A convolution that runs by Winograd's algorithm unless that is forbidden."""
+    shape = [1, CHANNELS, SIDE, SIDE]
+    file = tmp_path_factory.mktemp("numerics") / "conv.onnx"
+    onnx.save(
+        model(
+            [node("y = Conv(x, w)", pads=[1, 1, 1, 1])],
+            {"x": ("float32", shape)},
+            {"y": ("float32", shape)},
+            {"w": weights},
+        ),
+        file,
+    )
+    return file
+
+
+def algorithms(*args):
+    return json.loads(succeeds("bench", *args, "--json", "--seconds", "0.05"))["algorithms"]
+
+
+def test_the_mode_decides_which_algorithms_run(convolution):
+    assert algorithms(convolution).get("winograd") == 1
+    assert algorithms(convolution, "--op_select_implmode=high_performance").get("winograd") == 1
+    assert "winograd" not in algorithms(convolution, "--op_select_implmode=high_precision")
+    others = ("--op_select_implmode=high_precision", "--optypelist_for_implmode=MatMul,Gemm")
+    assert algorithms(convolution, *others).get("winograd") == 1
+
+
+def test_an_om_file_keeps_its_mode(convolution, tmp_path):
+    precise = tmp_path / "precise.om"
+    succeeds("compile", convolution, "-o", precise, "--op_select_implmode=high_precision")
+    assert "winograd" not in algorithms(precise)
+    free = tmp_path / "free.om"
+    succeeds("compile", convolution, "-o", free)
+    assert algorithms(free).get("winograd") == 1
+    # Its policy for the convolution needs more than is allowed here.
+    assert "winograd" not in algorithms(free, "--op_select_implmode=high_precision")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--op_select_implmode=precise"], "precise"),
+        (["--optypelist_for_implmode=Conv"], "op_select_implmode says nothing"),
+        (["--op_select_implmode=high_precision", "--allow_strassen"], "contradicts"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(convolution, options, message):
+    assert message in fails("run", convolution, *options)
+    assert message in fails(f"--model={convolution}", "--job_type=2", *options)
+
+
+def test_python_takes_the_same_options(convolution):
+    with pytest.raises(aoe.Error, match="high_precision or high_performance is expected"):
+        aoe.load(convolution, op_select_implmode="precise")
+    with pytest.raises(TypeError, match="optypelist_for_implmode"):
+        aoe.load(convolution, op_select_implmode="high_precision", optypelist_for_implmode="Conv")
+    with pytest.raises(aoe.Error, match="contradicts"):
+        aoe.load(convolution, op_select_implmode="high_precision", allow_strassen=True)
+
+
+def reference(x, w):
+    """The convolution in double precision, and the sums of the magnitudes of its terms."""
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    sums = np.zeros(x.shape)
+    magnitudes = np.zeros(x.shape)
+    for i in range(3):
+        for j in range(3):
+            window = padded[:, :, i : i + SIDE, j : j + SIDE]
+            taps = w[:, :, i, j].astype(np.float64)
+            sums += np.einsum("nchw,fc->nfhw", window, taps)
+            magnitudes += np.einsum("nchw,fc->nfhw", np.abs(window), np.abs(taps))
+    return sums, magnitudes
+
+
+def inputs():
+    random = np.random.default_rng(2)
+    shape = (1, CHANNELS, SIDE, SIDE)
+    plain = random.normal(size=shape)
+    outlier = plain.copy()
+    outlier[0, 5, 10, 11] = 1e6
+    rows = plain.copy()
+    rows[0, :, ::2] *= 1e4
+    return {
+        "plain": plain,
+        "heavy tails": random.standard_t(1.2, size=shape),
+        "an outlier": outlier,
+        "rows of different scale": rows,
+    }
+
+
+@pytest.mark.parametrize("kind", inputs())
+@pytest.mark.parametrize("mode", ["high_precision", "high_performance"])
+def test_errors_are_bounded_as_promised(convolution, weights, kind, mode):
+    x = inputs()[kind].astype(np.float32)
+    y = aoe.load(convolution, op_select_implmode=mode).run({"x": x})["y"]
+    expected, magnitudes = reference(x, weights)
+    if mode == "high_performance":
+        # A tile of results reads up to six by six pixels of all channels: so far an error may reach.
+        reach = 5
+        largest = np.pad(np.abs(x).max(axis=(0, 1)), reach)
+        near = np.max(
+            [
+                largest[i : i + SIDE, j : j + SIDE]
+                for i in range(2 * reach + 1)
+                for j in range(2 * reach + 1)
+            ],
+            axis=0,
+        )
+        magnitudes = near * np.abs(weights).sum(axis=(1, 2, 3))[None, :, None, None]
+    assert np.max(np.abs(y - expected) / magnitudes) < 2e-6
