@@ -151,7 +151,7 @@ nb::list run(const LoadedModel& model, const nb::list& feeds) {
 
 NB_MODULE(_aoe, m) {
   using namespace aoe;
-  nb::exception<Error>(m, "Error");
+  const nb::exception<Error> error_type(m, "Error");
   m.def("version", [] { return AOE_VERSION; });
   nb::class_<LoadedModel>(m, "Model")
       .def_static("load", load, nb::arg("source"), nb::arg("input_shapes"), nb::arg("threads"),

@@ -146,11 +146,10 @@ BenchReport measured(const BenchOptions& options) {
   report.self = ratio_of(turns[1].medians_ns, turns[0].medians_ns);
   if (other) {
     const Interval ratio = ratio_of(turns[2].medians_ns, turns[0].medians_ns);
-    report.comparison = {
-        {options.compare, std::move(turns[2]), operations_in(other->watched()), other->policies(),
-         other->algorithms()},
-        ratio,
-        other->difference_from(model)};
+    report.comparison = {{options.compare, std::move(turns[2]), operations_in(other->watched()),
+                          other->policies(), other->algorithms()},
+                         ratio,
+                         other->difference_from(model)};
   }
   report.model = {options.model, std::move(turns[0]), operations_in(model.watched()),
                   model.policies(), model.algorithms()};

@@ -98,8 +98,8 @@ class Parser {
     require(rank <= kHighestRank, "{}: more than {} axes", at.place(), kHighestRank);
   }
 
-  void declare(const Token& at, int64_t id, Workload::Value value) {
-    const bool is_new = values_.try_emplace(id, std::move(value)).second;
+  void declare(const Token& at, int64_t id, const Workload::Value& value) {
+    const bool is_new = values_.try_emplace(id, value).second;
     require(is_new, "{}: %{} is declared twice", at.place(), id);
   }
 

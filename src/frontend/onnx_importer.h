@@ -84,6 +84,7 @@ int checked_opset(const onnx::OperatorSetIdProto& entry);
 
 // Returns `text`; fails if it is too long or not UTF-8. `what` is for the message: "a node".
 const std::string& checked_name(const std::string& text, std::string_view what);
+const std::string& checked_name(std::string&& text, std::string_view what) = delete;
 
 void read_type(const onnx::TypeProto& proto, GraphValue& value);
 ValueType read_value_type(const onnx::TypeProto& proto);

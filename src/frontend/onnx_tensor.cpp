@@ -33,7 +33,7 @@ Tensor unpacked(const TensorType& type, const uint8_t* packed) {
   return result;
 }
 
-Tensor from_bytes(const TensorType& type, std::shared_ptr<const std::string> bytes) {
+Tensor from_bytes(const TensorType& type, const std::shared_ptr<const std::string>& bytes) {
   const int64_t needed = bytes_in_file(type);
   require(static_cast<int64_t>(bytes->size()) == needed, "{} needs {} bytes of data, {} are there",
           to_string(type), needed, bytes->size());

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "policy/policy_text.h"
 
 namespace aoe {
 namespace {

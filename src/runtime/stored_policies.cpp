@@ -121,9 +121,9 @@ std::map<std::string, std::string> StoredPolicies::task_times_found() const {
   return task_times_found_;
 }
 
-std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workload> workload,
-                                                     const Backend& backend,
-                                                     std::vector<Tensor> weights) const {
+std::shared_ptr<const Kernel> StoredPolicies::kernel(
+    const std::shared_ptr<const Workload>& workload, const Backend& backend,
+    std::vector<Tensor> weights) const {
   if (const auto text = from_bank(to_string(*workload), workload->numerics)) {
     if (auto kernel = kernel_by(*text, Origin::bank, workload, backend, weights)) return kernel;
   }
@@ -136,8 +136,7 @@ std::shared_ptr<const Kernel> StoredPolicies::kernel(std::shared_ptr<const Workl
     const std::lock_guard lock(mutex_);
     origins_[key_of(*workload)] = Origin::none;
   }
-  return std::make_shared<const Kernel>(std::move(workload), backend, target_.threads,
-                                        std::move(weights));
+  return std::make_shared<const Kernel>(workload, backend, target_.threads, std::move(weights));
 }
 
 // Returns null, with a warning, if the text is not a valid policy.

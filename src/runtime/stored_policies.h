@@ -47,7 +47,7 @@ class StoredPolicies {
   std::map<std::string, std::string> task_times_found() const;
 
   // Returns a kernel with the stored policy of the workload, or with the default policy.
-  std::shared_ptr<const Kernel> kernel(std::shared_ptr<const Workload> workload,
+  std::shared_ptr<const Kernel> kernel(const std::shared_ptr<const Workload>& workload,
                                        const Backend& backend, std::vector<Tensor> weights) const;
 
   PolicyCounts counts() const;

@@ -75,7 +75,7 @@ TEST(TunedTest, WhatIsWrittenWhen) {
 }
 
 TEST(PlacesTest, VariablesSayWhereBanksAre) {
-  const auto places = [](std::map<std::string, std::string> variables) {
+  const auto places = [](const std::map<std::string, std::string>& variables) {
     return operator_banks("x86_64_znver4", [=](const char* name) {
       const auto found = variables.find(name);
       return found == variables.end() ? std::string() : found->second;

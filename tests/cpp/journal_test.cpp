@@ -92,7 +92,9 @@ TEST_F(JournalTest, AnswersAreKeptByteForByte) {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
   const std::string texts[] = {"", std::string(1, '\0'), all, "'\"%\n", std::string(1 << 20, 'x')};
-  Journal(file_, Journal::Start::fresh);  // begun, and nothing more
+  {
+    const Journal begun(file_, Journal::Start::fresh);
+  }
   for (const bool again : {false, true}) {
     Journal journal(file_, Journal::Start::reload);
     for (const std::string& text : texts) {
@@ -149,7 +151,9 @@ TEST_F(JournalTest, OpensOnlyJournals) {
   const auto open = [&](Journal::Start start) { return error_of([&] { Journal(file_, start); }); };
   EXPECT_NE(open(Journal::Start::reload).find("is not there"), std::string::npos);
   EXPECT_NE(check_journal(file_)[0].find("is not there"), std::string::npos);
-  Journal(file_, Journal::Start::fresh);
+  {
+    const Journal begun(file_, Journal::Start::fresh);
+  }
   EXPECT_NE(open(Journal::Start::fresh).find("is there already"), std::string::npos);
   execute("PRAGMA user_version = 2");
   for (const std::string& text : {open(Journal::Start::reload), check_journal(file_)[0]}) {

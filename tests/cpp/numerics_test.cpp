@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 
 #include "bank/bank.h"
@@ -73,8 +74,7 @@ TEST(Numerics, DefaultsUseNoForbiddenAlgorithm) {
   EXPECT_EQ(used_by(loaded(builder)), Numerics::winograd);
   EXPECT_EQ(used_by(loaded(builder, {.impl = {"high_precision"}})), Numerics::direct);
   EXPECT_EQ(used_by(loaded(builder, {.impl = {"high_precision", {"Conv"}}})), Numerics::direct);
-  EXPECT_EQ(used_by(loaded(builder, {.impl = {"high_precision", {"MatMul"}}})),
-            Numerics::winograd);
+  EXPECT_EQ(used_by(loaded(builder, {.impl = {"high_precision", {"MatMul"}}})), Numerics::winograd);
 }
 
 TEST(Numerics, OfAnOmFileStayRestricted) {

@@ -16,6 +16,7 @@ const std::vector<std::string> kTexts{
     // Elementwise; a literal has the type of the operand next to it.
     "in %0 f32[2,3]\n%1 f32[2,3] = max(%0[a, b], 0)\nout %1\n",
     // A convolution whose padding reads as 0, and a view of it.
+    // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one text in several lines
     "in %0 f32[1,8,10]\nin %1 f32[4,8,3]\nview %3 f32[4,10] = %2\n"
     "%2 f32[1,4,10] = sum(r:8,s:3) %0[a, r, (c + s) - 1]?0 * %1[b, r, s]\n"
     "%4 f32[4,10] = max(%3[a, b], 0)\nout %4\n",
@@ -75,6 +76,7 @@ TEST(WorkloadText, EverythingCutShortOrChangedIsAWorkloadOrAnError) {
           const std::string printed = to_string(parse_workload(changed));
           EXPECT_EQ(to_string(parse_workload(printed)), printed);
         } catch (const Error&) {
+          continue;
         }
       }
     }
@@ -259,7 +261,7 @@ TEST(WorkloadText, EqualSubexpressionsBecomeOneNode) {
 TEST(WorkloadText, LargeConstantsAreNamedByTheirHash) {
   Builder b;
   std::vector<float> numbers(17, 0.5f);
-  const Tensor contents = Tensor::of(numbers, {17});
+  Tensor contents = Tensor::of(numbers, {17});
   const Operand c = b.constant(contents);
   const std::string text = to_string(b.finish({c}));
   EXPECT_EQ(text, fmt::format("constant %0 f32[17] = @{:016x}\nout %0\n", contents_hash(contents)));

@@ -112,7 +112,7 @@ TEST(Roofline, IsWhatTheMachineNeedsLongerFor) {
 }
 
 TEST(Difference, IsTheLargestBetweenElements) {
-  const auto tensor = [](std::vector<float> elements) {
+  const auto tensor = [](const std::vector<float>& elements) {
     const auto count = static_cast<int64_t>(elements.size());
     return Tensor::of(elements, {count});
   };

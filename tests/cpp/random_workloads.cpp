@@ -154,7 +154,7 @@ class Maker {
         }
         break;
       case 6: normalized(); break;
-      case 7: moved(); break;
+      case 7:
       case 8: moved(); break;
       case 9: gathered(); break;
       case 10:

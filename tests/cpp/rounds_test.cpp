@@ -14,7 +14,7 @@ struct FakeRunner {
   double now_ns = 0;
   std::string log;
 
-  std::function<void()> takes(char name, std::function<double()> ns) {
+  std::function<void()> takes(char name, const std::function<double()>& ns) {
     return [this, name, ns] {
       now_ns += ns();
       if (log.empty() || log.back() != name)

@@ -1,4 +1,4 @@
-"""The algorithms that operators may use, and what each class of them promises (docs/numerics.md)."""
+"""The algorithms that operators may use, and what each class promises (docs/numerics.md)."""
 
 import json
 
@@ -118,7 +118,7 @@ def test_errors_are_bounded_as_promised(convolution, weights, kind, mode):
     y = aoe.load(convolution, op_select_implmode=mode).run({"x": x})["y"]
     expected, magnitudes = reference(x, weights)
     if mode == "high_performance":
-        # A tile of results reads up to six by six pixels of all channels: so far an error may reach.
+        # A tile of results reads up to six by six pixels of all channels: an error reaches so far.
         reach = 5
         largest = np.pad(np.abs(x).max(axis=(0, 1)), reach)
         near = np.max(

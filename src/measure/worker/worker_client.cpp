@@ -357,7 +357,7 @@ class Worker::Client {
       process_alive_ = false;
       return loss();
     }
-    const Json answer = Json::parse(line, nullptr, false);
+    Json answer = Json::parse(line, nullptr, false);
     if (answer.is_discarded() || !answer.is_object()) {
       process_alive_ = false;
       return Loss{process_->page().candidate.load(),

@@ -105,7 +105,7 @@ void gemm(OpContext& op) {
                        b_transposed ? b({out[1], in[0]}) : b({in[0], out[1]}));
       },
       [&](const Axes& out, const Expr& sum) {
-        const Expr whole = scaled(sum, alpha);
+        Expr whole = scaled(sum, alpha);
         if (!c) return whole;
         return whole + scaled(cast(sum.dtype(), c->broadcast_at(out)), beta);
       }));

@@ -83,17 +83,21 @@ std::vector<int64_t> positions_in(const Tensor& keys, const Tensor& x) {
     using Key = std::conditional_t<
         std::is_same_v<T, std::string>, std::string,
         std::conditional_t<std::is_integral_v<T> || requires(T t) { t.value; }, int64_t, double>>;
+    const auto is_nan = [](const Key& key) {
+      if constexpr (std::is_floating_point_v<Key>) return std::isnan(key);
+      else return false;
+    };
     std::unordered_map<Key, int64_t> known;
     int64_t of_nan = keys.count();
     for (int64_t i = 0; i < keys.count(); ++i) {
       const Key key(keys.data<T>()[i]);
-      if (key != key) of_nan = i;
+      if (is_nan(key)) of_nan = i;
       else known.insert_or_assign(key, i);
     }
     for (int64_t i = 0; i < x.count(); ++i) {
       const Key key(x.data<T>()[i]);
       const auto found = known.find(key);
-      positions.push_back(key != key             ? of_nan
+      positions.push_back(is_nan(key)            ? of_nan
                           : found == known.end() ? keys.count()
                                                  : found->second);
     }

@@ -25,7 +25,7 @@ Expr FoldAxis::kernel(const Expr& remainder, const Expr& tap) const {
 Expr FoldAxis::block(const Expr& quotient, const Expr& tap) const {
   if (remainders_ > 1) return quotient + first_ - tap;
   const Expr start = quotient + g_.pad;
-  const Expr at = taps_ > 1 ? start - tap * g_.dilation : start;
+  Expr at = taps_ > 1 ? start - tap * g_.dilation : start;
   if (g_.stride == 1) return at;
   return select(eq(mod(at, g_.stride), 0), at / g_.stride, Expr::integer(DType::i64, -1));
 }
@@ -69,7 +69,7 @@ Operand Fold::sum(Builder& b, DType dtype, const Shape& lead, const Shape& over,
         return element(lead_of(out), rest, kernel, block);
       },
       [&](const Axes& out, const Expr& sum) { return finish ? finish(lead_of(out), sum) : sum; });
-  const Operand whole = b.reshape(folded, laid_out);
+  Operand whole = b.reshape(folded, laid_out);
   if (exact) return whole;
   return b.compute(joined(lead, output), [&](const Axes& out) {
     Axes index = out;

@@ -224,7 +224,7 @@ void Recurrence::finish(const std::vector<Result>& results) {
   const DType dtype = op_.dtype(0);
   // Selects the result of the direction.
   const auto chosen = [&](const Expr& direction, const auto& element) {
-    const Expr first = cast(dtype, element(results[0]));
+    Expr first = cast(dtype, element(results[0]));
     if (direction_count_ == 1) return first;
     return select(eq(direction, 0), first, cast(dtype, element(results[1])));
   };

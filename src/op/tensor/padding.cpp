@@ -9,7 +9,7 @@ namespace {
 
 // Maps position `at`, which may be outside an axis of `extent`, to the position of its element.
 Expr source(PadMode mode, const Expr& at, int64_t extent) {
-  const Expr zero = Expr::integer(DType::i64, 0);
+  Expr zero = Expr::integer(DType::i64, 0);
   switch (mode) {
     case PadMode::constant: return at;
     case PadMode::edge: return clamp(at, zero, Expr::integer(DType::i64, extent - 1));
