@@ -1,10 +1,13 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +16,35 @@
 namespace aoe {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// A name of the open file that is valid as long as the descriptor, whatever happens to its path.
+std::string name_in_proc(const File& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
+
+// The path of an open file or folder, without links.
+fs::path real_path(const File& file) {
+  std::error_code error;
+  fs::path path = fs::read_symlink(name_in_proc(file), error);
+  require(!error, "its path cannot be found in /proc: {}", error.message());
+  return path;
+}
+
+bool is_beneath(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
+         folder.end();
+}
+
+std::string name_of_user(uid_t user) {
+  struct passwd entry = {};
+  struct passwd* found = nullptr;
+  std::array<char, 4096> texts = {};
+  getpwuid_r(user, &entry, texts.data(), texts.size(), &found);
+  return found == nullptr ? fmt::format("user {}", user)
+                          : fmt::format("user {} ({})", found->pw_name, user);
+}
+
+}  // namespace
 
 bool File::close() { return descriptor_ >= 0 && ::close(release()) == 0; }
 
@@ -38,6 +70,61 @@ Bytes mapped(const fs::path& file) {
   require(memory != MAP_FAILED, "it cannot be mapped into memory: {}", std::strerror(errno));
   return {{static_cast<const std::byte*>(memory), size},
           {memory, [size](void* gone) { munmap(gone, size); }}};
+}
+
+File opened_beneath(const fs::path& folder, const fs::path& path) {
+  const auto require_inside = [&](bool inside) {
+    require(inside, "it lies outside the folder '{}'", folder.string());
+  };
+  // Refused before anything is opened, so that the message does not tell what exists elsewhere.
+  const fs::path normal = path.lexically_normal();
+  require_inside(path.is_relative() && (normal.empty() || *normal.begin() != ".."));
+  const File root(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  require(static_cast<bool>(root), "its folder '{}' cannot be opened: {}", folder.string(),
+          std::strerror(errno));
+  // O_PATH only finds the file: opening a pipe would block, and opening a device can have effects.
+  const File found(openat(root.get(), path.c_str(), O_PATH | O_CLOEXEC));
+  require(static_cast<bool>(found), "it cannot be opened: {}", std::strerror(errno));
+  require_inside(is_beneath(real_path(found), real_path(root)));
+  struct stat info = {};
+  require(fstat(found.get(), &info) == 0 && S_ISREG(info.st_mode), "it is not a regular file");
+  File opened(open(name_in_proc(found).c_str(), O_RDONLY | O_CLOEXEC));
+  require(static_cast<bool>(opened), "it cannot be opened: {}", std::strerror(errno));
+  return opened;
+}
+
+int64_t size_of(const File& file) {
+  struct stat info = {};
+  require(fstat(file.get(), &info) == 0, "its size is unknown: {}", std::strerror(errno));
+  return info.st_size;
+}
+
+bool read_at(const File& file, int64_t offset, std::span<char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = pread(file.get(), bytes.data(), bytes.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset += count;
+  }
+  return true;
+}
+
+std::optional<std::string> foreign_owner(const fs::path& file) {
+  struct stat info = {};
+  if (stat(file.c_str(), &info) != 0 || info.st_uid == geteuid() || info.st_uid == 0) {
+    return std::nullopt;
+  }
+  return name_of_user(info.st_uid);
+}
+
+bool is_writable_by_all(const fs::path& file) {
+  struct stat info = {};
+  if (stat(file.c_str(), &info) != 0) return false;
+  if ((info.st_mode & S_IWOTH) != 0) return true;
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  return stat(folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
+         (info.st_mode & S_ISVTX) == 0;
 }
 
 fs::path written_file(const fs::path& file) {

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -42,6 +45,24 @@ struct Bytes {
 // bytes change too; if it is truncated, access beyond its new end kills the process (SIGBUS). Fails
 // unless it is a readable regular file.
 Bytes mapped(const std::filesystem::path& file);
+
+// Opens the regular file at `path`, relative to `folder`, for reading. Links are followed, but
+// fails unless the file is in the folder or below. The check is of the descriptor that is returned:
+// replacing the file or a folder on the way by a link, at any moment, does not defeat it.
+File opened_beneath(const std::filesystem::path& folder, const std::filesystem::path& path);
+
+int64_t size_of(const File& file);
+
+// Reads bytes from `offset` on into all of `bytes`; false if the file is too short or on an error.
+bool read_at(const File& file, int64_t offset, std::span<char> bytes);
+
+// The name of a file's owner, if that is neither this process's user nor root. Nothing for a
+// missing file.
+std::optional<std::string> foreign_owner(const std::filesystem::path& file);
+
+// Whether every user may write to a file, or replace it, because its folder is open to all without
+// being sticky. False for a missing file.
+bool is_writable_by_all(const std::filesystem::path& file);
 
 // Returns the file that writing to `file` creates or changes: symbolic links are followed, also to
 // a target that does not exist yet. Fails for a cycle of links, and if the target exists but is not

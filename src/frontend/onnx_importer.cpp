@@ -4,6 +4,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "base/error.h"
@@ -362,7 +364,7 @@ Graph load_onnx(const fs::path& file) {
   require(!fs::is_directory(status), "it is a directory");
   require(fs::is_regular_file(status), "it is not a regular file");
   std::ifstream stream(file, std::ios::binary);
-  require(stream.good(), "it cannot be opened");
+  require(stream.good(), "it cannot be opened: {}", std::strerror(errno));
   require(stream.peek() != std::ifstream::traits_type::eof(), "it is empty");
   onnx::ModelProto proto;
   google::protobuf::io::IstreamInputStream input(&stream);

@@ -2,15 +2,13 @@
 
 #include <charconv>
 #include <cstring>
-#include <fstream>
 
+#include "base/file.h"
 #include "frontend/onnx.pb.h"
 #include "op/onnx_types.h"
 
 namespace aoe {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kExternal = 1;  // TensorProto.DataLocation
 
@@ -113,28 +111,20 @@ Tensor OnnxTensorReader::read_external(const onnx::TensorProto& proto,
           location);
   require(length == bytes_in_file(type), "external data '{}': {} needs {} bytes, the length is {}",
           location, to_string(type), bytes_in_file(type), length);
-  // Symbolic links are resolved first, so that they cannot lead out of the folder.
-  std::error_code error;
-  const fs::path folder = fs::weakly_canonical(folder_, error);
-  require(!error && !folder.empty(), "the model's folder '{}' is gone", folder_.string());
-  const fs::path path = fs::weakly_canonical(folder / location, error);
-  const auto [rest, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  require(!error && rest == folder.end() && fs::path(location).is_relative(),
-          "external data '{}' lies outside the model's folder", location);
-  require(fs::exists(path, error), "external data '{}' is not there", path.string());
-  require(fs::is_regular_file(path, error), "external data '{}' is not a regular file",
-          path.string());
-  const auto size = static_cast<int64_t>(fs::file_size(path, error));
-  require(!error && offset <= size && length <= size - offset,
-          "external data '{}' has {} bytes, {} from {} on are asked for", path.string(), size,
-          length, offset);
   require(length <= tensor_limit(), "external data '{}': {} is larger than one tensor may be",
           location, to_string(type));
-  auto bytes = std::make_shared<std::string>(static_cast<size_t>(length), '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.seekg(offset);
-  file.read(bytes->data(), length);
-  require(file.good() || length == 0, "external data '{}' cannot be read", path.string());
+  auto bytes = std::make_shared<std::string>();
+  try {
+    // All checks are of the descriptor that is read, never of a path that may change meanwhile.
+    const File file = opened_beneath(folder_, location);
+    const int64_t size = size_of(file);
+    require(offset <= size && length <= size - offset,
+            "it has {} bytes, {} from {} on are asked for", size, length, offset);
+    bytes->resize(static_cast<size_t>(length));
+    require(read_at(file, offset, *bytes), "it cannot be read");
+  } catch (const Error& error) {
+    throw error.within(fmt::format("external data '{}'", location));
+  }
   return from_bytes(type, std::move(bytes));
 }
 
