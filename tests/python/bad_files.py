@@ -24,9 +24,15 @@ def folder_called_model(folder):
     (folder / "model.onnx").mkdir()
 
 
+def unreadable(folder):
+    written(b"")(folder)
+    (folder / "model.onnx").chmod(0)
+
+
 FILES = {
     "no file": (lambda folder: None, "no such file|not exist|not found|cannot open"),
     "directory": (folder_called_model, "directory"),
+    "no permission": (unreadable, "permission denied"),
     "empty": (written(b""), "empty"),
     "text": (written(b"This is no model.\n" * 100), "ONNX|protobuf|pars"),
     "zeros": (written(bytes(1000)), "ONNX|protobuf|pars"),
@@ -101,6 +107,10 @@ def fifo(folder):
     os.mkfifo(folder / "pipe.bin")
 
 
+def closed(folder):
+    (folder / "w.bin").chmod(0)
+
+
 OUTSIDE = "outside"
 
 EXTERNAL_DATA = {
@@ -116,6 +126,7 @@ EXTERNAL_DATA = {
     "offset of too many digits": (external(location="w.bin", offset="9" * 40), "w", "offset"),
     "no location": (external(offset=0), "w", "location"),
     "empty location": (external(location=""), "w", "location"),
+    "no permission": (external(closed, location="w.bin"), "w", "permission denied"),
     "parent folder": (external(location="../outside.bin"), "w", OUTSIDE),
     "parent folder by a detour": (external(subfolder, location="sub/../../outside.bin"), OUTSIDE),
     "absolute path": (external(location="/etc/passwd"), "w", OUTSIDE + "|absolute"),

@@ -246,6 +246,13 @@ REFUSED = {
 }
 
 
+def test_a_folder_that_may_only_be_read(compiled, tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o555)
+    message = fails("compile", compiled, "-o", "closed/x.om", cwd=tmp_path)
+    assert "closed/x.om" in message
+    assert not list((tmp_path / "closed").iterdir())
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_it_refuses(case, compiled, tmp_path):
     arguments, *patterns = REFUSED[case]

@@ -99,6 +99,12 @@ def test_bad_environment(name, folder, monkeypatch):
     assert sorted(path.name for path in folder.iterdir()) == ["affine.onnx", "banks"]
 
 
+def test_a_place_for_banks_that_may_only_be_read(folder):
+    (folder / "banks").chmod(0o555)
+    message = fails(*JOB, "--log=error", cwd=folder)
+    assert "banks', for the bank (TUNE_BANK_PATH), must be readable, writable" in message
+
+
 def test_several_obstacles_are_told_at_once(folder, monkeypatch):
     monkeypatch.setenv("TUNE_BANK_PATH", "/nowhere/1")
     monkeypatch.setenv("ASCEND_WORK_PATH", "/nowhere/2")
