@@ -1,13 +1,14 @@
 #include "bank/bank.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cassert>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
+#include "base/notice.h"
 
 namespace aoe {
 namespace {
@@ -76,11 +77,10 @@ std::string checked(const Database& database) {
   return database.text("SELECT soc_version FROM bank");
 }
 
-// Sets a rollback journal, even if another tool had set a write-ahead log, and no memory mapping:
-// both alternatives fail on network file systems, and with a log readers would create files.
+// Sets a rollback journal, even if another tool had set a write-ahead log, which fails on network
+// file systems and makes readers create files.
 void set_up(Database& database) {
   database.text("PRAGMA journal_mode = DELETE");
-  database.run("PRAGMA mmap_size = 0");
   database.run("PRAGMA synchronous = EXTRA");
 }
 
@@ -102,6 +102,16 @@ void make_folders(const fs::path& file) {
   require(!error && fs::is_directory(file.parent_path()),
           "bank '{}': its folder cannot be made: {}; TUNE_BANK_PATH names another place for banks",
           file.string(), error.message());
+}
+
+// It is used all the same: a policy is validated before code is generated, so whoever writes to the
+// bank can make models slower, but not wrong.
+void warn_if_writable_by_all(const fs::path& file) {
+  if (!is_writable_by_all(file)) return;
+  notice_once(fmt::format(
+      "bank '{}' can be written or replaced by every user of this machine: remove that permission "
+      "from it or from its folder (chmod o-w)",
+      file.string()));
 }
 
 void bind_fields(Statement& statement, const BankEntry& entry) {
@@ -141,10 +151,9 @@ std::string key_text(const std::string& workload) {
 std::optional<Bank> Bank::for_reading(const fs::path& file) {
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
+  warn_if_writable_by_all(file);
   // A killed writer leaves its rollback journal; undoing its transaction needs write access.
-  fs::path journal = file;
-  journal += "-journal";
-  const bool undo = fs::exists(journal, error) && access(file.c_str(), W_OK) == 0;
+  const bool undo = has_rollback_journal(file) && may_recover(file);
   auto database = std::make_unique<Database>(
       file, undo ? Database::Access::write : Database::Access::read, kReadBusyMs);
   if (is_empty(*database)) return std::nullopt;
@@ -152,8 +161,21 @@ std::optional<Bank> Bank::for_reading(const fs::path& file) {
   return Bank(std::move(database), std::move(soc_version));
 }
 
+Bank Bank::for_writing(const BankPlaces& places, const std::string& soc_version) {
+  // Other places are chosen by whoever sets the variable, for instance for a team.
+  if (places.variable == "HOME") {
+    const std::optional<std::string> owner = foreign_owner(places.custom);
+    require(!owner,
+            "bank '{}' belongs to {}, who is neither you nor root: nothing is written to it; is "
+            "HOME that of another user? TUNE_BANK_PATH names another place for banks",
+            places.custom.string(), owner.value_or(""));
+  }
+  return for_writing(places.custom, soc_version);
+}
+
 Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
   make_folders(file);
+  warn_if_writable_by_all(file);
   auto database = std::make_unique<Database>(file, Database::Access::create, kWriteBusyMs);
   const bool fresh = is_empty(*database);
   // Check before any change: the file may belong to another program.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bank/entry.h"
+#include "bank/places.h"
 #include "base/sqlite.h"
 
 namespace aoe {
@@ -38,11 +39,15 @@ struct LookupResult {
 class Bank {
  public:
   // Nothing if the file is missing or empty. Fails if it is not a bank or was made by a later
-  // version. Changes nothing, except that it rolls back the transaction of a killed writer.
+  // version. Changes nothing, except that it rolls back the transaction of a killed writer if it
+  // may (may_recover). A bank that every user may write to is read with a warning.
   static std::optional<Bank> for_reading(const std::filesystem::path& file);
   // Creates the file and its folders if they are missing. Fails as for_reading does, and for a bank
   // of another processor.
   static Bank for_writing(const std::filesystem::path& file, const std::string& soc_version);
+  // The custom bank of these places. In the default place, below HOME, fails for a bank that
+  // belongs to neither this user nor root.
+  static Bank for_writing(const BankPlaces& places, const std::string& soc_version);
 
   // The entries for these texts of workloads, in one read transaction. A workload may have an entry
   // of each class of algorithms: the one of the largest class up to `allowed` is found, because it

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdio>
+#include <mutex>
+#include <set>
 
 #include "base/error.h"
 
@@ -21,5 +23,12 @@ void log_line(LogLevel level, const std::string& line) {
 }
 
 void notice(const std::string& line) { log_line(LogLevel::warning, line); }
+
+void notice_once(const std::string& line) {
+  static std::mutex mutex;
+  static std::set<std::string> logged_lines;
+  const std::lock_guard lock(mutex);
+  if (logged_lines.insert(line).second) notice(line);
+}
 
 }  // namespace aoe

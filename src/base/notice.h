@@ -19,4 +19,7 @@ void log_line(LogLevel level, const std::string& line);
 // Logs a warning: something that a user should know although it changes no result.
 void notice(const std::string& line);
 
+// Logs a warning, unless this process has logged the same one before.
+void notice_once(const std::string& line);
+
 }  // namespace aoe

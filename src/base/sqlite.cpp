@@ -1,10 +1,14 @@
 #include "base/sqlite.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace aoe {
 namespace {
@@ -20,6 +24,9 @@ int flags_of(Database::Access access) {
 
 // Advice to the user that SQLite's message lacks.
 std::string_view advice(int code) {
+  if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY) {
+    return "; a process was killed while it wrote to it: its owner's next access repairs it";
+  }
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "; another process has been writing to it all the time: try again";
@@ -32,7 +39,44 @@ std::string_view advice(int code) {
   }
 }
 
+// The longest value that is read or written. Expressions in a schema can compute values that are
+// longer than the file.
+constexpr int kLongestValue = 64 << 20;
+
+// Files may come from anywhere, and a schema can make SQLite do much more than read tables: views,
+// triggers and virtual tables run code of the file's author inside ordinary queries.
+void harden(sqlite3* database) {
+  constexpr int kOff[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+                          SQLITE_DBCONFIG_ENABLE_VIEW};
+  for (const int option : kOff) sqlite3_db_config(database, option, 0, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_drop_modules(database, nullptr);
+  sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kLongestValue);
+  // A mapped file could change between SQLite's checks and its reads.
+  sqlite3_exec(database, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", nullptr, nullptr,
+               nullptr);
+}
+
+// A log of the file. SQLite looks for it beside the target of a link.
+std::filesystem::path beside(const std::filesystem::path& file, const char* suffix) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(file, error) += suffix;
+}
+
 }  // namespace
+
+bool may_recover(const std::filesystem::path& file) {
+  if (access(file.c_str(), W_OK) != 0) return false;
+  return std::ranges::none_of(std::array{"", "-journal", "-wal"}, [&](const char* suffix) {
+    const std::filesystem::path part = beside(file, suffix);
+    return foreign_owner(part) || is_writable_by_all(part);
+  });
+}
+
+bool has_rollback_journal(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::exists(beside(file, "-journal"), error);
+}
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
@@ -118,6 +162,7 @@ Database::Database(const std::filesystem::path& file, Access access, int busy_ms
   if (code != SQLITE_OK) fail_with(code);
   sqlite3_extended_result_codes(opened, 1);
   sqlite3_busy_timeout(opened, busy_ms);
+  harden(opened);
 }
 
 void Database::run(std::string_view sql) {

@@ -54,6 +54,8 @@ class Statement {
 
 // An open SQLite file. Every failure is an Error that names the file. To be used by one thread at a
 // time, and never across a fork.
+//
+// The file need not be trusted: views, triggers and virtual tables in it are never used.
 class Database {
  public:
   enum class Access {
@@ -89,6 +91,15 @@ class Database {
   std::filesystem::path file_;
   std::unique_ptr<sqlite3, Close> database_;
 };
+
+// Whether a reader may open the file for writing in order to recover it, after a writer was killed:
+// it has write permission, and the file and the logs beside it belong to this user or root and
+// cannot be written by everybody. A rollback journal can name any file as its super-journal, which
+// SQLite deletes after the recovery, so that of a stranger is never used.
+bool may_recover(const std::filesystem::path& file);
+
+// Whether the file has a rollback journal: of a transaction in progress or of a killed writer.
+bool has_rollback_journal(const std::filesystem::path& file);
 
 // A write transaction: other processes see all of its changes or none, and without commit() they
 // are rolled back. Holds SQLite's write lock from its construction on.

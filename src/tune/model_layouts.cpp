@@ -69,7 +69,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   const Graph graph = LoadedModel::simplified(options.model, load);
   const std::string name = name_of_graph(graph, device);
   const Json in_bank = Json::parse(journal.ask("layouts of " + name + " in the bank", [&] {
-    const Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
+    const Bank bank = Bank::for_writing(options.banks, job.target.soc_version);
     const LookupResult found = bank.find({name}, job.target)[0];
     for (const std::string& problem : found.problems) notice(problem);
     return (found.entry ? Json(found.entry->policy) : Json()).dump();
@@ -102,7 +102,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   const PlanChoice choice = plan_choice(result.challenger->candidate);
   const std::string evidence = fmt::format("{}/layouts", job.id);
   const auto baseline = in_bank.is_null() ? std::nullopt : std::optional(of_graph.baseline);
-  Bank bank = Bank::for_writing(options.banks.custom, job.target.soc_version);
+  Bank bank = Bank::for_writing(options.banks, job.target.soc_version);
   const BankEntry entry = entry_of(job, choice.graph, choice.times, result.challenger->gain,
                                    evidence, result.elapsed_s);
   if (!store(bank, entry, baseline, Numerics::strassen, "layouts")) return layouts;

@@ -220,9 +220,7 @@ class Tuning {
     listener_.on_changed(outcome_);
   }
 
-  Bank bank() const {
-    return Bank::for_writing(options_.banks.custom, identity_.target.soc_version);
-  }
+  Bank bank() const { return Bank::for_writing(options_.banks, identity_.target.soc_version); }
 
   // For each workload: its policy in the custom bank. Read through the journal.
   std::vector<std::optional<std::string>> policies_in_bank() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 #include "expr/parse.h"
 #include "tests/cpp/bank_entries.h"
 #include "tests/cpp/error_message.h"
+#include "tests/cpp/ordinary_user.h"
+#include "tests/cpp/plain_sqlite.h"
 #include "tests/cpp/temporary_folder.h"
 
 namespace aoe {
@@ -338,6 +341,103 @@ TEST_F(BankTest, AKilledWriterLeavesItWhole) {
     EXPECT_TRUE(last < 0 || find(last).entry) << last;
   }
   EXPECT_GE(last, 0);
+}
+
+TEST_F(BankTest, RunsNothingThatAFileContains) {
+  writable().put(some_entry(0), std::nullopt);
+  ASSERT_EQ(run_plain(file_,
+                      "CREATE TRIGGER gone AFTER INSERT ON policies BEGIN "
+                      "DELETE FROM policies; END"),
+            "");
+  writable().put(some_entry(1), std::nullopt);
+  EXPECT_EQ(readable().entries().size(), 2U);
+  ASSERT_EQ(run_plain(file_,
+                      "ALTER TABLE policies RENAME TO hidden; "
+                      "CREATE VIEW policies AS SELECT * FROM hidden"),
+            "");
+  const std::string message = message_of([&] { find(0); });
+  EXPECT_NE(message.find("access to view \"policies\" prohibited"), std::string::npos) << message;
+}
+
+TEST_F(BankTest, OneWarningForABankThatEverybodyMayWrite) {
+  writable().put(some_entry(0), std::nullopt);
+  const auto warnings = [&] {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(find(0).entry, some_entry(0));
+    EXPECT_EQ(find(0).entry, some_entry(0));
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(warnings(), "");
+  chmod(file_.c_str(), 0646);
+  const std::string warned = warnings();
+  EXPECT_NE(warned.find(file_.string()), std::string::npos) << warned;
+  EXPECT_EQ(std::count(warned.begin(), warned.end(), '\n'), 1) << warned;
+}
+
+TEST_F(BankTest, ABankOfAnotherUserIsReadButNotWrittenBelowHome) {
+  writable().put(some_entry(0), std::nullopt);
+  const auto error_in = [&](const char* variable) {
+    return message_of([&] {
+      Bank::for_writing({.custom = file_, .variable = variable}, kSomeTarget.soc_version);
+    });
+  };
+  EXPECT_EQ(error_in("HOME"), "no error");
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  // Root's bank, which somebody else may use.
+  chmod(file_.c_str(), 0664);
+  EXPECT_TRUE(true_for_ordinary_user(folder_.path(), [&] {
+    return error_in("HOME") == "no error" && find(0).entry == some_entry(0);
+  }));
+  // Now that of the ordinary user, and root as a stranger.
+  EXPECT_EQ(find(0).entry, some_entry(0));
+  const std::string error = error_in("HOME");
+  EXPECT_NE(error.find(file_.string()), std::string::npos) << error;
+  EXPECT_NE(error.find("belongs to user nobody (65534)"), std::string::npos) << error;
+  EXPECT_EQ(error_in("TUNE_BANK_PATH"), "no error");
+}
+
+// A rollback journal can name a super-journal, which SQLite deletes when it has rolled back.
+TEST_F(BankTest, TheRollbackJournalOfAnotherUserIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const fs::path precious = folder_.path() / "precious";
+  const std::string journal = file_.string() + "-journal";
+  for (const uid_t owner : {uid_t{0}, kNobody}) {
+    writable().put(some_entry(0), std::nullopt);
+    std::ofstream(precious) << "of the reader";
+    // A writer that is killed while its transaction is partly in the file.
+    in_child([&] {
+      Database database(file_, Database::Access::write);
+      database.run("PRAGMA cache_size = 1; BEGIN IMMEDIATE");
+      database.run("UPDATE policies SET policy = hex(zeroblob(50000))");
+      database.run("INSERT INTO bank SELECT hex(zeroblob(50000))");
+      kill(getpid(), SIGKILL);
+    });
+    ASSERT_TRUE(fs::exists(journal));
+    // The record at a journal's end: a page number, the name, its length, its sum, a magic number.
+    std::ofstream stream(journal, std::ios::binary | std::ios::app);
+    const auto write_number = [&](uint32_t number) {
+      for (const int shift : {24, 16, 8, 0}) stream.put(static_cast<char>(number >> shift));
+    };
+    const std::string name = precious.string();
+    uint32_t sum = 0;
+    for (const char c : name) sum += static_cast<uint32_t>(c);
+    write_number(0x40000000 / 4096 + 1);
+    stream << name;
+    write_number(static_cast<uint32_t>(name.size()));
+    write_number(sum);
+    stream << "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+    stream.close();
+    ASSERT_EQ(chown(file_.c_str(), owner, owner), 0);
+    ASSERT_EQ(chown(journal.c_str(), owner, owner), 0);
+    if (owner == 0) {
+      EXPECT_EQ(find(0).entry, some_entry(0));
+      EXPECT_FALSE(fs::exists(precious)) << "the journal made here is not what SQLite expects";
+    } else {
+      const std::string message = message_of([&] { find(0); });
+      EXPECT_NE(message.find("killed"), std::string::npos) << message;
+      EXPECT_TRUE(fs::exists(precious));
+    }
+  }
 }
 
 TEST(BankEntryTest, EveryFieldIsInTheChecksum) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 
 #include "base/error.h"
 #include "tests/cpp/journal_kills.h"
+#include "tests/cpp/ordinary_user.h"
+#include "tests/cpp/plain_sqlite.h"
 #include "tests/cpp/temporary_folder.h"
 
 namespace aoe {
@@ -176,8 +179,8 @@ TEST_F(JournalTest, EntriesStayAsTheyAre) {
     Journal journal(file_, Journal::Start::fresh);
     for (const char* text : {"a", "b", "c", "d"}) journal.ask(text, [&] { return text; });
   }
-  EXPECT_THROW(execute("UPDATE entry SET answer = 'x'"), Error);
-  EXPECT_THROW(execute("DELETE FROM entry WHERE number = 2"), Error);
+  EXPECT_EQ(run_plain(file_, "UPDATE entry SET answer = 'x'"), "entries are never changed");
+  EXPECT_EQ(run_plain(file_, "DELETE FROM entry WHERE number = 2"), "entries are never removed");
   EXPECT_TRUE(check_journal(file_).empty());
   // Changes that bypass the triggers are detected.
   execute("DROP TRIGGER entry_remains; DROP TRIGGER entry_stays");
@@ -202,6 +205,35 @@ TEST_F(JournalTest, IsReadWhileItIsWritten) {
   other.record_decision("go on", "yes");
   const std::string error = error_of([&] { journal.record_decision("go on", "yes"); });
   EXPECT_NE(error.find("another process writes to this journal"), std::string::npos) << error;
+}
+
+TEST_F(JournalTest, IsReadWithoutPermissionToWrite) {
+  Journal(file_, Journal::Start::fresh).ask("a", [] { return "1"; });
+  const auto entries = read_journal(file_);
+  chmod(file_.c_str(), 0444);
+  EXPECT_TRUE(true_for_ordinary_user(folder_.path(), [&] {
+    return read_journal(file_) == entries && check_journal(file_).empty() &&
+           error_of([&] { Journal(file_, Journal::Start::reload).record_decision("b", "2"); }) !=
+               "";
+  }));
+}
+
+TEST_F(JournalTest, RunsNothingThatAFileContains) {
+  Journal(file_, Journal::Start::fresh).ask("a", [] { return "1"; });
+  ASSERT_EQ(run_plain(file_,
+                      "CREATE TRIGGER more AFTER INSERT ON entry BEGIN "
+                      "INSERT INTO entry VALUES (new.number + 1, '', '', '', 0); END"),
+            "");
+  Journal journal(file_, Journal::Start::reload);
+  journal.ask("a", never);
+  journal.ask("b", [] { return "2"; });
+  EXPECT_EQ(read_journal(file_).size(), 2);
+  execute("DROP TABLE entry");
+  ASSERT_EQ(run_plain(file_,
+                      "CREATE VIEW entry AS SELECT 1 AS number, 'measurement' AS kind, "
+                      "'' AS request, '' AS answer, 0 AS checksum"),
+            "");
+  EXPECT_NE(check_journal(file_)[0].find("prohibited"), std::string::npos);
 }
 
 TEST_F(JournalTest, SurvivesItsWriter) {

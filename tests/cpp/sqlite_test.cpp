@@ -1,11 +1,14 @@
 #include "base/sqlite.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
 #include "base/error.h"
 #include "tests/cpp/error_message.h"
+#include "tests/cpp/ordinary_user.h"
+#include "tests/cpp/plain_sqlite.h"
 #include "tests/cpp/temporary_folder.h"
 
 namespace aoe {
@@ -79,6 +82,63 @@ TEST_F(SqliteTest, AFileThatSomebodyWritesToIsWaitedForOnlySoLong) {
   Database second(file_, Database::Access::write, 1);
   const std::string message = message_of([&] { Transaction{second}; });
   EXPECT_NE(message.find("try again"), std::string::npos) << message;
+}
+
+TEST_F(SqliteTest, NothingInTheSchemaIsExecuted) {
+  ASSERT_EQ(run_plain(file_, R"(
+      CREATE TABLE t (a INTEGER);
+      CREATE TABLE computed (a INTEGER, long TEXT AS (hex(zeroblob(50000000))));
+      CREATE TABLE seen (a INTEGER);
+      CREATE TRIGGER spy AFTER INSERT ON t BEGIN INSERT INTO seen VALUES (new.a); END;
+      CREATE VIEW v AS SELECT a FROM t;
+      CREATE VIRTUAL TABLE words USING fts4 (word);
+      INSERT INTO t VALUES (1);
+      INSERT INTO computed VALUES (1);
+  )"),
+            "");
+  Database database(file_, Database::Access::write);
+  EXPECT_EQ(database.integer("SELECT a FROM t"), 1);
+  database.run("INSERT INTO t VALUES (2)");
+  EXPECT_EQ(database.integer("SELECT count(*) FROM seen"), 1);
+  struct Row {
+    const char* sql;
+    const char* refusal;
+  };
+  for (const Row& row : {Row{"SELECT a FROM v", "access to view \"v\" prohibited"},
+                         Row{"SELECT word FROM words", "no such module: fts4"},
+                         Row{"SELECT long FROM computed", "too big"},
+                         Row{"PRAGMA writable_schema = ON; DELETE FROM sqlite_schema",
+                             "table sqlite_master may not be modified"}}) {
+    const std::string message = message_of([&] { database.run(row.sql); });
+    EXPECT_NE(message.find(row.refusal), std::string::npos) << row.sql << ": " << message;
+  }
+}
+
+TEST_F(SqliteTest, OnlyTheOwnerRecoversAFile) {
+  Database(file_, Database::Access::create).run("CREATE TABLE t (a INTEGER)");
+  EXPECT_FALSE(has_rollback_journal(file_));
+  EXPECT_TRUE(may_recover(file_));
+  const std::filesystem::path journal = file_.string() + "-journal";
+  std::ofstream(journal).close();
+  // A log is beside the file, not beside a link to it.
+  const std::filesystem::path link = folder_.path() / "link.db";
+  std::filesystem::create_symlink(file_, link);
+  for (const std::filesystem::path& file : {file_, link}) {
+    EXPECT_TRUE(has_rollback_journal(file));
+    EXPECT_TRUE(may_recover(file));
+  }
+  for (const std::filesystem::path& part : {file_, journal}) {
+    chmod(part.c_str(), 0666);
+    EXPECT_FALSE(may_recover(file_)) << part;
+    chmod(part.c_str(), 0644);
+  }
+  EXPECT_TRUE(true_for_ordinary_user(folder_.path(), [&] { return may_recover(file_); }));
+  chmod(file_.c_str(), 0444);
+  EXPECT_TRUE(true_for_ordinary_user(folder_.path(), [&] { return !may_recover(file_); }));
+  if (geteuid() != 0) return;  // Only root can give files away.
+  EXPECT_FALSE(may_recover(file_));
+  ASSERT_EQ(chown(file_.c_str(), 0, 0), 0);
+  EXPECT_FALSE(may_recover(link)) << "its rollback journal belongs to somebody else";
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ from cli import BINARY, aoe, fails, succeeds
 DEVICE = json.loads(succeeds("devices", "--json"))
 SOC_VERSION = DEVICE["soc_version"]
 SET = DEVICE["instruction_sets"][-1]
+NOBODY = 65534
 ROWS = 64
 # Of a model to be timed: below some ten microseconds the two sides of an A/A comparison differ.
 TIMED_ROWS = 16384
@@ -263,7 +264,6 @@ def test_an_empty_file_is_a_bank_without_entries(tmp_path):
     assert "is valid: 0 entries" in succeeds("bank", "check", "--bank", tmp_path / "op.db")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_bank_that_may_only_be_read(bank, relu):
     bank.chmod(0o444)
     bank.parent.chmod(0o555)
@@ -271,6 +271,39 @@ def test_a_bank_that_may_only_be_read(bank, relu):
         assert "1 of 1 workload" in succeeds("run", relu, "--threads", 1)
     finally:
         bank.parent.chmod(0o755)
+
+
+def test_a_bank_that_may_not_be_read(bank, relu):
+    bank.chmod(0o000)
+    done = aoe("run", relu, "--threads", 1)
+    assert done.returncode == 0
+    assert b"unable to open" in done.stderr
+    assert b"from the bank" not in done.stdout
+
+
+def test_a_bank_that_everybody_may_write(bank, relu):
+    bank.chmod(0o646)
+    done = aoe("run", relu, "--threads", 1)
+    assert b"1 of 1 workload" in done.stdout
+    (warning,) = done.stderr.decode().splitlines()
+    assert f"bank '{bank}' can be written or replaced by every user" in warning
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.usefixtures("device")
+def test_a_bank_of_another_user_is_read_but_not_written_below_home(
+    place, tuned, relu, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("TUNE_BANK_PATH")
+    monkeypatch.delenv("ASCEND_CACHE_PATH")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    custom = tmp_path / "Ascend" / "latest" / "data" / "aoe" / "custom" / "op" / SOC_VERSION
+    bank_files.write(custom / "op.db", SOC_VERSION, [tuned])
+    os.chown(custom / "op.db", NOBODY, NOBODY)
+    assert "1 of 1 workload" in succeeds("run", relu, "--threads", 1)
+    (custom / "op.db").chmod(0o664)
+    message = fails(f"--model={relu}", "--job_type=2", "--log=error", cwd=tmp_path)
+    assert f"bank '{custom / 'op.db'}' belongs to user nobody ({NOBODY})" in message
 
 
 # --- measuring again ------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 #include "tune/journal/journal.h"
 
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -80,11 +79,6 @@ bool is_journal(const Database& database) {
   return true;
 }
 
-// Hardens SQLite against manipulated files: a journal may come from anywhere.
-void distrust(Database& database) {
-  database.run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
-}
-
 // Whether the file is on a network file system, where processes on different machines do not see
 // each other's shared memory, which the write-ahead log needs.
 bool is_on_network(const fs::path& file) {
@@ -119,7 +113,7 @@ fs::path checked(const fs::path& file, Journal::Start start) {
 // Readers open the file for writing if they may: after a writer was killed in the middle of an
 // entry, the first process to open the file must recover it.
 Database::Access access_of_reader(const fs::path& file) {
-  return access(file.c_str(), W_OK) == 0 ? Database::Access::write : Database::Access::read;
+  return may_recover(file) ? Database::Access::write : Database::Access::read;
 }
 
 // The part of a text around the position where it differs from another.
@@ -149,7 +143,6 @@ void require_same(std::string_view what, std::string_view recorded, std::string_
 Journal::Journal(const fs::path& file, Start start)
     : database_(checked(file, start),
                 start == Start::fresh ? Database::Access::create : Database::Access::write) {
-  distrust(database_);
   if (!is_journal(database_)) {
     // An entry takes 0.03 ms with a write-ahead log that is not synced, 4 ms with a synced one, 14
     // ms with a rollback journal; a measurement takes some ten. A power failure loses only the last
@@ -214,7 +207,6 @@ void Journal::record_decision(std::string_view request, std::string_view decisio
 
 std::vector<JournalEntry> read_journal(const fs::path& file) {
   Database database(checked(file, Journal::Start::reload), access_of_reader(file));
-  distrust(database);
   std::vector<JournalEntry> entries;
   if (!is_journal(database)) return entries;
   Statement query = database.prepare(fmt::format("{} ORDER BY number", kSelect));
@@ -231,7 +223,6 @@ std::vector<std::string> check_journal(const fs::path& file) {
   try {
     read_journal(file);
     Database database(file, access_of_reader(file));
-    distrust(database);
     Statement check = database.prepare("PRAGMA integrity_check");
     while (check.step()) {
       if (check.text(0) != "ok") {
