@@ -74,6 +74,12 @@ const OpenedModel& Job::open() { return job_.open(); }
 
 void Job::choose(const std::vector<bool>& chosen, const std::vector<TransferSeed>& seeds) {
   const OpenedModel& opened = job_.opened();
+  // Both can come from a journal.
+  require(
+      opened.least_ns.size() == opened.workloads.size() && chosen.size() == opened.workloads.size(),
+      "the journal has {} workloads, but {} bounds of their times and {} lookups in the bank: "
+      "it is damaged",
+      opened.workloads.size(), opened.least_ns.size(), chosen.size());
   for (size_t i = 0; i < opened.workloads.size(); ++i) {
     const OpenWorkload& one = opened.workloads[i];
     const double share = one.baseline_ns / pass_ns(opened);

@@ -1,5 +1,6 @@
 #include "tune/runner/journaled_runner.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -78,12 +79,28 @@ Answer answer_of(const Json& json) {
   return done;
 }
 
-Json parsed(const std::string& text) {
+// Whatever is wrong with a recorded answer is an Error: the journal may come from anywhere.
+template <typename Result>
+Result parsed(const std::string& text, Result (*parse)(const Json&)) {
   try {
-    return Json::parse(text);
+    return parse(Json::parse(text));
   } catch (const Json::exception& error) {
     fail("an entry of the journal is not what this job writes: {}", error.what());
   }
+}
+
+// Fails unless the answer has a result for each part of the request: jobs index by these.
+void require_complete(const Answer& done, const Request& request, size_t workloads) {
+  const std::vector<Pass>& passes = done.measured.passes;
+  const auto is_of_operator = [](const Candidate& one) { return one.workload >= 0; };
+  const bool of_operators = std::ranges::any_of(request.measure.candidates, is_of_operator);
+  const bool complete = done.compiled.size() == request.compile.size() &&
+                        done.alone_ns.size() == request.alone.size() &&
+                        (passes.empty() || passes.size() == request.measure.passes.size()) &&
+                        (!of_operators || std::ranges::all_of(passes, [&](const Pass& pass) {
+                          return pass.workload_ns.size() == workloads;
+                        }));
+  require(complete, "an answer in the journal does not fit its request: the journal is damaged");
 }
 
 }  // namespace
@@ -106,21 +123,24 @@ Runner& JournaledRunner::runner() {
 }
 
 OpenedModel JournaledRunner::open() {
-  opened_ = opened_of(parsed(journal_.ask("open", [&] {
+  const std::string answer = journal_.ask("open", [&] {
     OpenedModel opened = runner().open();
     opened.elapsed_s += before_s_;
     return to_json(opened).dump();
-  })));
+  });
+  opened_ = parsed(answer, opened_of);
   latest_s_ = opened_.elapsed_s;
   return opened_;
 }
 
 Answer JournaledRunner::ask(const Request& request) {
-  Answer done = answer_of(parsed(journal_.ask(to_json(request).dump(), [&] {
+  const std::string answer = journal_.ask(to_json(request).dump(), [&] {
     Answer fresh = runner().ask(request);
     fresh.elapsed_s += before_s_;
     return to_json(fresh).dump();
-  })));
+  });
+  Answer done = parsed(answer, answer_of);
+  require_complete(done, request, opened_.workloads.size());
   latest_s_ = done.elapsed_s;
   return done;
 }
