@@ -74,11 +74,18 @@ DType dtype_in(std::string_view code, std::optional<DType> expected) {
   fail("its element type '{}' is not supported", code);
 }
 
+bool is_unicode(char32_t character) {
+  const bool is_surrogate = character >= 0xd800 && character <= 0xdfff;
+  return character <= 0x10ffff && !is_surrogate;
+}
+
 // Fixed-width text, four bytes a character ("U") or one ("S"), padded with zeros.
 Tensor strings_from(Shape shape, std::string_view code, std::string_view data) {
   int64_t width = 0;
   const auto parsed = std::from_chars(code.data() + 1, code.data() + code.size(), width);
-  require(parsed.ec == std::errc{}, "its element type '{}' is not supported", code);
+  require(parsed.ec == std::errc{} && width >= 0, "its element type '{}' is not supported", code);
+  // Texts of width 0 need no bytes in the file, so that its size does not bound their number.
+  bytes_within_limit({DType::string, shape});
   const bool wide = code.starts_with('U');
   const int64_t each = checked_mul(width, wide ? 4 : 1);
   const int64_t count = element_count(shape);
@@ -96,6 +103,8 @@ Tensor strings_from(Shape shape, std::string_view code, std::string_view data) {
       char32_t character = 0;
       std::memcpy(&character, field.data(), sizeof character);
       if (character == 0) break;
+      require(is_unicode(character), "it has a character {:x} that Unicode does not have",
+              static_cast<uint32_t>(character));
       characters += character;
     }
     texts[i] = utf8_encoded(characters);
@@ -112,8 +121,12 @@ Tensor from_fortran(const Tensor& tensor) {
   for (int64_t i = 0; i < tensor.count(); ++i) {
     int64_t from = 0;
     for (size_t axis = shape.size(); axis-- > 0;) from = from * shape[axis] + at[axis];
-    std::memcpy(result.raw() + static_cast<size_t>(i) * width,
-                tensor.raw() + static_cast<size_t>(from) * width, width);
+    if (tensor.dtype() == DType::string) {
+      result.data<std::string>()[i] = tensor.data<std::string>()[from];
+    } else {
+      std::memcpy(result.raw() + static_cast<size_t>(i) * width,
+                  tensor.raw() + static_cast<size_t>(from) * width, width);
+    }
     for (size_t axis = shape.size(); axis-- > 0;) {
       if (++at[axis] < shape[axis]) break;
       at[axis] = 0;
@@ -140,8 +153,10 @@ Tensor parse(std::string_view file, std::optional<DType> expected) {
   descr = descr.substr(1, descr.size() - 2);
   const std::string_view code = descr.substr(1);
   require(descr[0] != '>', "its elements are big-endian; save it as little-endian");
+  const bool fortran = header_entry(header, "fortran_order") == "True";
   if (code.starts_with('U') || code.starts_with('S')) {
-    return strings_from(std::move(shape), code, data);
+    const Tensor strings = strings_from(std::move(shape), code, data);
+    return fortran ? from_fortran(strings) : strings;
   }
   const TensorType type{dtype_in(code, expected), std::move(shape)};
   const int64_t bytes = bytes_of(type);
@@ -149,7 +164,7 @@ Tensor parse(std::string_view file, std::optional<DType> expected) {
           to_string(type), bytes, data.size());
   Tensor tensor(type);
   std::memcpy(tensor.raw(), data.data(), data.size());
-  return header_entry(header, "fortran_order") == "True" ? from_fortran(tensor) : tensor;
+  return fortran ? from_fortran(tensor) : tensor;
 }
 
 std::string npy_bytes(const Tensor& tensor) {

@@ -51,6 +51,8 @@ std::map<std::string, std::string> read_zip(const std::filesystem::path& file) {
                                       0) == UNZ_OK &&
                   unzOpenCurrentFile(zip.get()) == UNZ_OK,
               "it is damaged");
+      // A name that does not fit is not terminated.
+      require(entry.size_filename < sizeof name, "the name of an array in it is too long");
       entries[name] = read_entry(zip.get(), tensor_limit());
       require(unzCloseCurrentFile(zip.get()) == UNZ_OK, "it is damaged: a checksum is wrong");
     }

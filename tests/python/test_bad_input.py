@@ -99,11 +99,11 @@ def npy(array):
     return lambda path: np.save(path, array)
 
 
-def npy_header(text, version=b"\x01\x00"):
+def npy_header(text, version=b"\x01\x00", data=bytes(16)):
     """An .npy file whose header is `text`."""
     header = text.encode() + b"\n"
     size = len(header).to_bytes(2, "little")
-    return lambda path: path.write_bytes(b"\x93NUMPY" + version + size + header + bytes(16))
+    return lambda path: path.write_bytes(b"\x93NUMPY" + version + size + header + data)
 
 
 def cut(array, length):
@@ -141,6 +141,18 @@ BAD_ARRAYS = {
         "shape|negative|header",
     ),
     "unknown version": (npy_header("{}", version=b"\x09\x00"), "version"),
+    "so many empty texts": (
+        npy_header(f"{{'descr': '|S0', 'fortran_order': False, 'shape': ({1 << 40},)}}", data=b""),
+        "MB that one tensor may have",
+    ),
+    "texts of negative width": (
+        npy_header("{'descr': '|S-8', 'fortran_order': False, 'shape': (2,)}"),
+        "type .*S-8",
+    ),
+    "texts with no characters of Unicode": (
+        npy(np.frombuffer(b"\xff\xff\xff\x00" * 6, "<U1").reshape(2, 3)),
+        "ffffff",
+    ),
 }
 
 
@@ -171,6 +183,7 @@ BAD_ARCHIVES = {
     "cut at the end": (cut_npz(-10), r"in\.npz"),
     "cut in the middle": (cut_npz(100), r"in\.npz"),
     "cut at the start": (cut_npz(3), r"in\.npz"),
+    "a name that is too long": (npz(**{"x" * 5000: X}), r"in\.npz", "name"),
     "no archive": (lambda path: path.write_text("no archive"), r"in\.npz"),
     "an npy": (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00" + bytes(100)), r"in\.npz"),
     "no file": (lambda path: None, r"in\.npz"),

@@ -141,6 +141,15 @@ def test_the_number_of_threads_changes_no_result(affine_file, tmp_path):
         assert_close(np.load(tmp_path / "y.npz")["y"], expected_affine(x))
 
 
+def test_texts_column_by_column(tmp_path):
+    same = model([node("y = Identity(x)")], {"x": ("str", [2, 3])}, {"y": ("str", [2, 3])})
+    onnx.save(same, tmp_path / "m.onnx")
+    texts = np.array([["a", "b", "c"], ["d", "e", "f"]])
+    np.save(tmp_path / "x.npy", np.asfortranarray(texts))
+    succeeds("run", "m.onnx", "--input", "x=x.npy", "--output", "y.npz", cwd=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["y"].astype(str), texts)
+
+
 def test_external_data_beside_the_model(tmp_path):
     onnx.save(
         affine(),
