@@ -173,7 +173,7 @@ fuzz: build $(BUILD)/fuzz/build.ninja
 	  mkdir -p $(BUILD)/fuzz/corpus/$$target; \
 	  $(VENV)/bin/python tools/make_fuzz_seeds.py $$target $(BUILD)/fuzz/seeds/$$target; \
 	  echo "Fuzzing $$target for $(FUZZ_SECONDS) s"; \
-	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 \
+	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=20000 -rss_limit_mb=2048 -timeout=10 \
 	    -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$$target- \
 	    $(BUILD)/fuzz/corpus/$$target $(BUILD)/fuzz/seeds/$$target; \
 	done

@@ -4,6 +4,7 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   message(FATAL_ERROR "The fuzz targets need clang: configure with -DCMAKE_CXX_COMPILER=clang++-19")
 endif()
 target_compile_options(aoe_core PRIVATE -fsanitize=fuzzer-no-link)
+target_compile_options(aoe_tuning PRIVATE -fsanitize=fuzzer-no-link)
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*.cpp)
 foreach(source IN LISTS fuzz_sources)
@@ -13,6 +14,12 @@ foreach(source IN LISTS fuzz_sources)
   target_link_libraries(${name} PRIVATE aoe_core aoe_flags -fsanitize=fuzzer)
   set_property(GLOBAL APPEND PROPERTY aoe_fuzz_targets ${name})
 endforeach()
+
+# Readers outside of the library.
+target_link_libraries(journal_read PRIVATE aoe_tuning)
+target_sources(npy_read PRIVATE src/cli/npy.cpp src/cli/zip.cpp)
+target_compile_options(npy_read PRIVATE -fsanitize=fuzzer-no-link)
+target_link_libraries(npy_read PRIVATE aoe::minizip)
 
 get_property(names GLOBAL PROPERTY aoe_fuzz_targets)
 add_custom_target(fuzzers DEPENDS ${names})

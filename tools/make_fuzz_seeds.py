@@ -4,13 +4,19 @@
     tools/make_fuzz_seeds.py onnx_import DIR      small models of ONNX's backend suite
     tools/make_fuzz_seeds.py om_load DIR          the same, compiled by build/aoe
     tools/make_fuzz_seeds.py workload_text DIR    the examples of docs/workload.md
+    tools/make_fuzz_seeds.py bank_read DIR        banks with policies for these examples
+    tools/make_fuzz_seeds.py journal_read DIR     the first entries of a job that build/aoe runs
+    tools/make_fuzz_seeds.py npy_read DIR         arrays that numpy writes
 
 A model is taken if it shows an operator, attribute or kind of value that no smaller one shows.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -18,10 +24,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import conformance
+import numpy as np
 import onnx
 import onnx.backend.test
 
 ROOT = Path(__file__).parents[1]
+AOE = ROOT / "build" / "aoe"
 LARGEST = 20_000  # Bytes; a fuzzer is slow on large inputs and finds no more in them.
 
 
@@ -30,6 +38,9 @@ def main() -> int:
         "onnx_import": chosen_models,
         "om_load": compiled_models,
         "workload_text": example_workloads,
+        "bank_read": banks,
+        "journal_read": journals,
+        "npy_read": arrays,
     }
     if len(sys.argv) != 3 or sys.argv[1] not in makers:
         print(f"usage: make_fuzz_seeds.py {'|'.join(makers)} DIR", file=sys.stderr)
@@ -49,6 +60,84 @@ def example_workloads() -> dict[str, bytes]:
     return {f"example{i}.txt": text.encode() for i, text in enumerate(texts)}
 
 
+def banks() -> dict[str, bytes]:
+    sys.path.append(str(ROOT / "tests" / "python"))
+    import bank_files
+
+    soc = "x86_64_znver4"
+    entries = [bank_files.entry("graph 00ae39e5ce0f1776", "cube 0.79\n00ae39e5ce0f1776 59\n", soc)]
+    for text in example_workloads().values():
+        command = [AOE, "kernel", "-", "--emit", "policy"]
+        done = subprocess.run(command, input=text, capture_output=True)
+        if done.returncode == 0:
+            entries.append(bank_files.entry(text.decode(), done.stdout.decode(), soc))
+    seeds = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for count in range(len(entries) + 1):
+            path = bank_files.write(Path(folder, f"bank{count}.db"), soc, entries[:count])
+            compact(path)
+            seeds[path.name] = path.read_bytes()
+    return seeds
+
+
+def journals() -> dict[str, bytes]:
+    """Of a job on the example model, as far as its entries are small."""
+    seeds = {}
+    with tempfile.TemporaryDirectory() as folder:
+        make_model = ROOT / "tools" / "make_example_model.py"
+        subprocess.run([sys.executable, make_model, "m.onnx"], cwd=folder, check=True)
+        Path(folder, "banks").mkdir()
+        command = [AOE, "--model=m.onnx", "--job_type=2", "--aicore_num=1", "--budget=3s"]
+        environment = os.environ | {"TUNE_BANK_PATH": "banks"}
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+        (journal,) = Path(folder).glob("aoe_workspace/*/journal.db")
+        for count in (0, 1, 2, 3, 4, 6):
+            path = Path(folder, f"journal{count}.db")
+            path.write_bytes(journal.read_bytes())
+            compact(
+                path,
+                "DROP TRIGGER entry_remains",
+                f"DELETE FROM entry WHERE number > {count}",
+            )
+            if path.stat().st_size <= LARGEST:
+                seeds[path.name] = path.read_bytes()
+    return seeds
+
+
+def compact(path: Path, *changes: str) -> None:
+    """Changes a database, and leaves it without a log and with small pages: in few bytes."""
+    database = sqlite3.connect(path, isolation_level=None)
+    for statement in ("PRAGMA journal_mode = DELETE", *changes, "PRAGMA page_size = 512", "VACUUM"):
+        database.execute(statement)
+    database.close()
+
+
+def arrays() -> dict[str, bytes]:
+    made = {
+        "floats": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "columns": np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
+        "scalar": np.array(1.5),
+        "empty": np.zeros((2, 0), np.uint8),
+        "booleans": np.array([True, False]),
+        "raw": np.array([b"ab", b"cd"], "V2"),
+        "texts": np.array([["a", "bcd"], ["\u00e9", ""]]),
+        "bytes": np.array([b"a", b"bcd"]),
+    }
+    seeds = {}
+    for name, array in made.items():
+        with io.BytesIO() as file:
+            np.save(file, array)
+            seeds[f"{name}.npy"] = file.getvalue()
+    for name, save in (("all", np.savez), ("compressed", np.savez_compressed)):
+        with io.BytesIO() as file:
+            save(file, **made)
+            seeds[f"{name}.npz"] = file.getvalue()
+    with io.BytesIO() as file:
+        np.savez(file, x=made["floats"])
+        seeds["one.npz"] = file.getvalue()
+    return seeds
+
+
 def chosen_models() -> dict[str, bytes]:
     return {f"{name}.onnx": raw for name, raw in choose(dict(small_models())).items()}
 
@@ -59,7 +148,7 @@ def compiled_models() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         for name, raw in chosen_models().items():
             Path(folder, "m.onnx").write_bytes(raw)
-            command = [ROOT / "build" / "aoe", "compile", "m.onnx", "-o", "m.om"]
+            command = [AOE, "compile", "m.onnx", "-o", "m.om"]
             if subprocess.run(command, cwd=folder, capture_output=True).returncode == 0:
                 om = Path(folder, "m.om").read_bytes()
                 if len(om) <= LARGEST:
