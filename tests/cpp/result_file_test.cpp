@@ -158,7 +158,7 @@ TEST(ResultFileTest, NothingToTuneIsNoSegment) {
 TEST(ResultFileTest, NamesOfAnyBytesMakeValidJson) {
   TuningOutcome outcome = sample();
   outcome.operators[0].name = "\xff\"\n";
-  EXPECT_NO_THROW(static_cast<void>(Json::parse(result_text(outcome))));
+  EXPECT_TRUE(Json::accept(result_text(outcome)));
 }
 
 TEST(TimeTextTest, SaysMoments) {
