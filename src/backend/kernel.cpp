@@ -12,9 +12,9 @@
 #include "policy/validate.h"
 
 // The constructor makes a kernel in this order: schedule, Program, constants and packed weights
-// (`computed` runs a separate kernel on one thread for values that depend on weights alone),
-// compilation, and the memory of each value (`place_values`). `run_on` runs it: it writes the
-// address of every value to the beginning of the work memory and calls the compiled Program.
+// (`evaluate_weights` runs a separate kernel on one thread for values that depend on weights
+// alone), compilation, and the memory of each value (`place_values`). `run_on` runs it: it writes
+// the address of every value to the beginning of the work memory and calls the compiled Program.
 //
 // The work memory:   | addresses of values | values between steps | memory of the threads |
 //                    0                                            `values_bytes_`

@@ -16,7 +16,7 @@
 #include "tune/tune.h"
 
 // The command `aoe --model M --job_type 2`. In reading order:
-//   kUnimplemented, kNoMeaning   the vendor's options that are refused or ignored
+//   kUnimplemented, kIgnored     the vendor's options that are refused or ignored
 //   CommandLine                  the options as typed
 //   options_of                   checks them (check_job, check_model) and makes TuneOptions
 //   report_findings, run_job     checks the machine, then tunes, with a screen and a result file
@@ -31,11 +31,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // Options of the vendor's command that are not implemented; using one is an error.
-struct NotBuilt {
+struct Unimplemented {
   const char* name;
   const char* what;
 };
-constexpr NotBuilt kUnimplemented[] = {
+constexpr Unimplemented kUnimplemented[] = {
     {"--model_path", "tuning all models of a folder"},
     {"-w,--weight", "reading Caffe models"},
     {"--singleop", "tuning single operators"},
@@ -50,11 +50,11 @@ constexpr NotBuilt kUnimplemented[] = {
 };
 
 // Options of the vendor's command that have no effect on CPUs; using one prints a notice.
-struct NoMeaning {
+struct Ignored {
   const char* name;
   const char* why;
 };
-constexpr NoMeaning kNoMeaning[] = {
+constexpr Ignored kIgnored[] = {
     {"--host_env_os", "the .om file runs on every system"},
     {"--host_env_cpu", "the .om file runs on every processor"},
     {"--input_format", "an ONNX model defines the layout of its inputs"},
@@ -81,8 +81,8 @@ struct CommandLine {
   bool deeper = false;
   bool op_format = false;
   bool uneven_splits = false;
-  std::vector<CLI::Option*> not_built;
-  std::vector<CLI::Option*> no_meaning;
+  std::vector<CLI::Option*> unimplemented;
+  std::vector<CLI::Option*> ignored;
   CLI::Option* reload_option = nullptr;
 };
 
@@ -102,8 +102,8 @@ void check_job(const CommandLine& line) {
   require(line.job_type == "1" || line.job_type == "2",
           "--job_type is '{}'; 1 (subgraphs) or 2 (operators) is expected", line.job_type);
   for (size_t i = 0; i < std::size(kUnimplemented); ++i) {
-    require(line.not_built[i]->count() == 0, "{}: {} is not implemented yet",
-            name_of(*line.not_built[i]), kUnimplemented[i].what);
+    require(line.unimplemented[i]->count() == 0, "{}: {} is not implemented yet",
+            name_of(*line.unimplemented[i]), kUnimplemented[i].what);
   }
   require(line.job_type == "2" || !line.op_format,
           "--Fop_format is for operators (--job_type=2) only");
@@ -112,9 +112,9 @@ void check_job(const CommandLine& line) {
   require(line.precision_mode.empty() || line.precision_mode == "must_keep_origin_dtype",
           "--precision_mode={}: lower precision is not implemented yet; must_keep_origin_dtype is",
           line.precision_mode);
-  for (size_t i = 0; i < std::size(kNoMeaning); ++i) {
-    if (line.no_meaning[i]->count() == 0) continue;
-    notice(fmt::format("{} is ignored: {}", name_of(*line.no_meaning[i]), kNoMeaning[i].why));
+  for (size_t i = 0; i < std::size(kIgnored); ++i) {
+    if (line.ignored[i]->count() == 0) continue;
+    notice(fmt::format("{} is ignored: {}", name_of(*line.ignored[i]), kIgnored[i].why));
   }
 }
 
@@ -226,7 +226,8 @@ void add_tune_options(CLI::App& app, int& exit_code) {
   const auto hidden = [&](CLI::Option* option) { return option->group(kHidden); };
 
   shown(app.add_option("-m,--model", line->model, "Model to tune"));
-  shown(app.add_option("-j,--job_type", line->job_type, "2: operators (1, subgraphs: not built)"));
+  shown(app.add_option("-j,--job_type", line->job_type,
+                       "2: operators (1, subgraphs: not implemented)"));
   shown(app.add_option("--input_shape", line->input_shape,
                        "Sizes of symbolic dimensions: \"a:1,3,224,224;b:2\""));
   shown(app.add_option("--output", line->output, "The tuned model; .om is appended"));
@@ -255,13 +256,13 @@ void add_tune_options(CLI::App& app, int& exit_code) {
   hidden(app.add_option("--log", line->log, "debug, info, warning (default), error, null"))
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "null"}));
   for (const auto& [name, what] : kUnimplemented) {
-    const std::string text = fmt::format("Not built yet: {}", what);
-    line->not_built.push_back(hidden(app.add_option(name, text)));
-    line->not_built.back()->expected(0, 1);
+    const std::string text = fmt::format("Not implemented yet: {}", what);
+    line->unimplemented.push_back(hidden(app.add_option(name, text)));
+    line->unimplemented.back()->expected(0, 1);
   }
-  for (const auto& [name, why] : kNoMeaning) {
-    const std::string text = fmt::format("Has no meaning here: {}", why);
-    line->no_meaning.push_back(hidden(app.add_option(name, text)));
+  for (const auto& [name, why] : kIgnored) {
+    const std::string text = fmt::format("Ignored: {}", why);
+    line->ignored.push_back(hidden(app.add_option(name, text)));
   }
   const std::vector<CLI::Option*> all = app.get_options([](const CLI::Option* option) {
     return option->get_group() == kShown || option->get_group() == kHidden;

@@ -46,7 +46,7 @@ std::vector<Claim> measured_claims(Runner& runner, const OpenedModel& opened,
   // All claims together, as a job estimates them: with all of its policies, and with none.
   PairedBlocks blocks(opened, {defaults}, PairedBlocks::Timed::whole_pass, random);
   const auto done = [&] { return blocks.samples(0).speed_ups.size(); };
-  while (done() < kBlocks && !blocks.is_failed(0) && !blocks.is_given_up()) {
+  while (blocks.needs_block(0, kBlocks)) {
     blocks.add(runner.ask({{}, blocks.next({true})}).measured);
     on_progress(static_cast<double>(done()) / static_cast<double>(kBlocks));
   }

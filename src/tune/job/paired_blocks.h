@@ -65,6 +65,10 @@ class PairedBlocks {
   // Whether workers were lost so often, without a candidate to blame, that there is no use in going
   // on.
   bool is_given_up() const;
+  // Whether an estimate of this many blocks needs another one, and can have it.
+  bool needs_block(size_t group, size_t count) const {
+    return samples(group).speed_ups.size() < count && !is_failed(group) && !is_given_up();
+  }
 
  private:
   struct State {

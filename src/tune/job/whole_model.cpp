@@ -77,8 +77,7 @@ class WholeModel {
     for (const Accepted& one : result.accepted) together.push_back(one.candidate);
     PairedBlocks blocks(job_.opened(), {together}, Timed::whole_pass, job_.random);
     const size_t count = has_time_for(kFinalBlocks) ? kFinalBlocks : kFewestFinalBlocks;
-    while (blocks.samples(0).speed_ups.size() < count && !blocks.is_failed(0) &&
-           !blocks.is_given_up()) {
+    while (blocks.needs_block(0, count)) {
       ask(blocks.next({true}), [&](const PassesResult& measured) { blocks.add(measured); });
       const auto done = static_cast<double>(blocks.samples(0).speed_ups.size());
       on_progress_(kChosen + (1 - kChosen) * done / static_cast<double>(count));

@@ -139,8 +139,7 @@ class LayoutJob {
     // The gain that is claimed comes from fresh blocks, used for nothing else.
     PairedBlocks final_blocks(job_.opened(), {{plan}}, PairedBlocks::Timed::whole_pass,
                               job_.random);
-    while (final_blocks.samples(0).speed_ups.size() < kFinalBlocks && !final_blocks.is_failed(0) &&
-           !final_blocks.is_given_up()) {
+    while (final_blocks.needs_block(0, kFinalBlocks)) {
       final_blocks.add(timed(final_blocks.next({true})));
     }
     if (final_blocks.samples(0).speed_ups.size() < kFinalBlocks) return false;
