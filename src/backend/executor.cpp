@@ -283,7 +283,7 @@ void Executor::run(const ProductCall& call, Frame& frame) const {
   if (first_tile >= last_tile) return;
   const int64_t left_bytes = info(call.tile.dot.left).bytes;
   const int64_t right_bytes = info(call.tile.dot.right).bytes;
-  const int64_t sum_bytes = info(call.tile.dot.sum).bytes;
+  const int64_t sum_bytes = info(call.tile.sums_dtype()).bytes;
   const int64_t out_bytes = info(call.tile.out_dtype).bytes;
   const int64_t width = call.tile.width();
   const int64_t first_depth = frame[call.first_depth];

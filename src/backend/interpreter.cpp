@@ -206,16 +206,23 @@ void run_tiles(const Tile& tile, const TileCall& call) {
       }
     }
   };
-  const auto kept = [&](int64_t t, int64_t row, int64_t column) {
+  using Kept = std::conditional_t<std::is_floating_point_v<T>, double, T>;  // of wide sums
+  // The partial sum of an element.
+  const auto kept = [&](auto type, int64_t t, int64_t row, int64_t column) {
     const std::byte* const base = at(call.first.sums, call.second.sums, t);
-    return reinterpret_cast<T*>(const_cast<std::byte*>(base)) + row * call.sums_row + column;
+    auto* const sums = reinterpret_cast<decltype(type)*>(const_cast<std::byte*>(base));
+    return sums + row * call.sums_row + column;
   };
   const bool finishes = !tile.split || call.finishes != 0;
   for_each([&](int64_t i, int64_t t, int64_t row, int64_t column) {
     const auto* const left = reinterpret_cast<const T*>(at(call.first.left, call.second.left, t));
     const auto* const right =
         reinterpret_cast<const T*>(at(call.first.right, call.second.right, t));
-    Sum sum = tile.split && call.continues != 0 ? static_cast<Sum>(*kept(t, row, column)) : Sum{};
+    Sum sum{};
+    if (tile.split && call.continues != 0) {
+      sum = tile.wide_sums ? static_cast<Sum>(*kept(Kept{}, t, row, column))
+                           : static_cast<Sum>(*kept(T{}, t, row, column));
+    }
     for (int64_t k = 0; k < call.depth; ++k) {
       const int64_t place = tile.packed_left ? k * tile.rows + row
                             : tile.pieces    ? call.pieces[k / call.piece] + row * call.left_row +
@@ -224,7 +231,10 @@ void run_tiles(const Tile& tile, const TileCall& call) {
       sum += static_cast<Sum>(left[place]) * static_cast<Sum>(right[k * call.right_depth + column]);
     }
     sums.data<T>()[i] = static_cast<T>(sum);
-    if (tile.keeps || !finishes) *kept(t, row, column) = static_cast<T>(sum);
+    if (tile.keeps || !finishes) {
+      if (tile.wide_sums) *kept(Kept{}, t, row, column) = static_cast<Kept>(sum);
+      else *kept(T{}, t, row, column) = static_cast<T>(sum);
+    }
     for (size_t o = 0; o < tile.operands.size() && finishes; ++o) {
       const int64_t bytes = info(tile.operands[o].dtype).bytes;
       const int64_t offset = row * call.operand_row[o] + (tile.operands[o].by_column ? column : 0);

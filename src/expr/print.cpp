@@ -250,6 +250,12 @@ std::string constant_text(const Tensor& constant) {
 
 bool is_builtin(const Reducer& reducer) { return is_fully_named(reducer); }
 
+bool rounds(const Reducer& reducer) {
+  const std::string& name = reducer.name;
+  const bool selects = name == "max" || name == "min" || name.starts_with("arg_");
+  return is_float(reducer.identity[0].dtype()) && !(is_builtin(reducer) && selects);
+}
+
 std::string to_string(const Reducer& reducer) {
   if (is_builtin(reducer)) return reducer.name;
   int temporaries = 0;

@@ -34,6 +34,8 @@ Reducer moments_of(DType dtype);
 // Whether it is one of the reducers above, which are identified by their names. They are
 // commutative, so that lanes may take elements in turns.
 bool is_builtin(const Reducer& reducer);
+// Whether results depend on the order of the elements: sums of floats do, maxima do not.
+bool rounds(const Reducer& reducer);
 inline bool is_sum(const Reducer& reducer) { return reducer.name == "sum" && is_builtin(reducer); }
 
 // One loop nest: for every point of `axes`, the elements over `reduce_axes` are combined, and the

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "expr/rewrite.h"
@@ -31,6 +32,22 @@ std::string annotation(const Loop& loop, size_t axis) {
 NestBuffer buffer_over(const Workload& workload, int64_t value) {
   const TensorType& type = workload.type_of(value);
   return {type.dtype, type.shape, workload.storage(static_cast<int>(value)), false};
+}
+
+bool Loop::sums_float_products() const {
+  const DType dtype = elements[0].dtype();
+  return is_sum(*reducer) && elements[0]->op == ExprOp::mul &&
+         (dtype == DType::f32 || dtype == DType::f64);
+}
+
+bool Loop::ignores_outside(const Expr& load) const {
+  if (!has_out_of_range_value(load) || !load->operands.back().is_constant()) return false;
+  const double outside = load->operands.back()->number;
+  if (&*elements[0] == &*load) return outside == reducer->identity[0]->number;
+  if (!is_sum(*reducer) || elements[0]->op != ExprOp::mul || outside != 0) return false;
+  const std::vector<Expr>& factors = elements[0]->operands;
+  return std::count_if(factors.begin(), factors.end(),
+                       [&](const Expr& e) { return &*e == &*load; }) == 1;
 }
 
 void Loop::for_each_store(const std::function<void(NestStore&)>& visit) {
@@ -75,6 +92,19 @@ Loop plain_loop(Shape extents, std::vector<Expr> results, std::vector<NestStore>
   loop.results = std::move(results);
   loop.stores = std::move(stores);
   return loop;
+}
+
+Expr without_repeated_division(const Expr& result, int axis) {
+  if (result->op != ExprOp::div || result.dtype() != DType::f32 || axis < 0 ||
+      depends_on_axis(result->operands[1], axis) ||
+      any_node(result->operands[1], [](const Expr& e) { return e->op == ExprOp::arg; })) {
+    return result;
+  }
+  // Above 2^126 the inverse is denormal, and flushed to zero: both are scaled down well before.
+  const Expr& divisor = result->operands[1];
+  const Expr scale =
+      select(lt(0x1p100, abs(divisor)), number_like(divisor, 0x1p-64), number_like(divisor, 1.0));
+  return (result->operands[0] * scale) * (1 / (divisor * scale));
 }
 
 void for_each_value(const std::vector<Expr>& exprs, const std::function<void(const Expr&)>& visit) {

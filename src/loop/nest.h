@@ -54,6 +54,11 @@ struct Loop {
   Shape out_extents() const { return head(extents, out_rank); }
   // Returns the elements, then the results.
   std::vector<Expr> values() const;
+  // Whether it sums products of f32 or f64.
+  bool sums_float_products() const;
+  // Whether elements where this load is out of range leave the reduction as it is (but see
+  // docs/numerics.md: infinities).
+  bool ignores_outside(const Expr& load) const;
 
   void for_each_store(const std::function<void(NestStore&)>& visit);
   // Calls `visit` for every expression, including the offsets of stores; `visit` may replace it.
@@ -74,6 +79,11 @@ Loop plain_loop(Shape extents, std::vector<Expr> results, std::vector<NestStore>
 // Calls `visit` once for every node that is computed, users before their operands. Indexes of loads
 // are skipped: they are computed once per vector.
 void for_each_value(const std::vector<Expr>& exprs, const std::function<void(const Expr&)>& visit);
+
+// Replaces x / d, where d does not depend on the axis, by x * (1 / d), as in a softmax: d is then
+// divided by once for all positions. The last digit may differ. Only the outermost operation is
+// replaced: below a rounding to integers that would show.
+Expr without_repeated_division(const Expr& result, int axis);
 
 // A Nest becomes one function: for every point of the outer axes it runs its loops in order. Outer
 // points are independent and are numbered linearly, so that threads can divide them.

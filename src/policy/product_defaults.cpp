@@ -33,6 +33,11 @@ constexpr double kLoadWeight = 0.02;
 // Fewest tiles side by side in a packed block. The depth gets the rest of the cache: each further
 // block of the depth stores and reloads the partial sums.
 constexpr int64_t kLeastPackedTiles = 4;
+// A tile adds up one part of the depth after the other, element by element. Sums of so many
+// elements lose digits if parts are long: more than 1e-4 if all roundings go the same way (equal
+// elements).
+constexpr int64_t kDeep = 16384;
+constexpr int64_t kPartOfDeep = 1024;
 
 // Cycles of the parts of a tile.
 struct TileCosts {
@@ -196,16 +201,17 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   const int64_t width = int64_t{policy.vectors} * policy.lanes;
   // Elements in half of the second-level cache: a block must stay there.
   const int64_t room = machine::second_level_bytes(device) / 2 / bytes;
+  const int64_t deepest = shape.depth > kDeep ? kPartOfDeep : shape.depth;
   if (shape.right == Side::packed) {
     const int64_t columns =
         std::min(shape.columns, std::max(kLeastPackedTiles * width, shape.column_step));
-    policy.depth = multiple(room / columns, shape.depth_step, shape.depth);
+    policy.depth = multiple(std::min(room / columns, deepest), shape.depth_step, shape.depth);
     // A single depth block needs no partial sums; half of the room is left for the results.
     const int64_t block = policy.depth == shape.depth ? room / 2 : room;
     policy.columns = multiple(block / policy.depth, shape.column_step, shape.columns);
     return policy;
   }
-  policy.depth = multiple(room / 2 / width, shape.depth_step, shape.depth);
+  policy.depth = multiple(std::min(room / 2 / width, deepest), shape.depth_step, shape.depth);
   policy.columns_first = shape.left_elements <= room;
   policy.columns =
       policy.columns_first ? shape.columns : multiple(room / policy.depth, width, shape.columns);
@@ -215,7 +221,9 @@ ProductPolicy default_product(const ProductShape& shape, const Device& device) {
   const bool once = shape.rows <= policy.rows;
   const bool far =
       shape.outer * shape.depth * shape.columns * bytes > machine::second_level_bytes(device);
-  if (once && shape.right == Side::prepacked) policy.depth = shape.depth;
+  if (once && shape.right == Side::prepacked) {
+    policy.depth = multiple(deepest, shape.depth_step, shape.depth);
+  }
   const bool shared = shape.right == Side::prepacked && !machine::has_column_prefetcher(device);
   policy.prefetch = policy.columns_first && (once ? far && policy.columns > width : shared);
   return policy;

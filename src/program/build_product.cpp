@@ -47,6 +47,10 @@
 namespace aoe {
 namespace {
 
+// Partial sums of more parts of the depth are kept in f64. Equal parts, all of whose additions
+// round the same way, then lose no digits; fewer lose at most 1e-6.
+constexpr int64_t kMostFloatParts = 16;
+
 // The offset of a linear position over all strides, the last one fastest.
 int64_t offset_at(const std::vector<Stride>& strides, int64_t position) {
   int64_t offset = 0;
@@ -79,7 +83,9 @@ class Product {
     // are not kept in the result, which may have another type, and on which an epilogue runs.
     call_.tile.split = policy.depth < shape_.depth;
     if (call_.tile.split) {
-      sums_ = b_.thread(call_.tile.dot.sum, shape_.rows * policy.columns);
+      call_.tile.wide_sums =
+          call_.tile.dtype() == DType::f32 && shape_.depth > kMostFloatParts * policy.depth;
+      sums_ = b_.thread(call_.tile.sums_dtype(), shape_.rows * policy.columns);
       call_.sums_row = policy.columns;
     }
   }

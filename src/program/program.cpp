@@ -189,9 +189,12 @@ std::string to_string(const Tile& tile) {
                      tile.prefetch      ? " prefetch"
                      : tile.fetch_lines ? " prefetch of lines"
                                         : "",
-                     tile.split ? " split" : "", tile.keeps ? " kept" : "",
-                     tile.streaming ? " past the caches" : "", info(tile.out_dtype).brief,
-                     to_string(tile.result, 0), fmt::join(operands, ", "));
+                     tile.wide_sums ? " split in f64"
+                     : tile.split   ? " split"
+                                    : "",
+                     tile.keeps ? " kept" : "", tile.streaming ? " past the caches" : "",
+                     info(tile.out_dtype).brief, to_string(tile.result, 0),
+                     fmt::join(operands, ", "));
 }
 
 std::string to_string(const Program& program) { return Printer(program).print(); }

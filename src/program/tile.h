@@ -25,6 +25,7 @@ struct Tile {
   bool prefetch = false;     // fetches a part of the next panel, shared with other row tiles
   bool fetch_lines = false;  // fetches, at each step of the depth, as much as the tile reads there
   bool split = false;        // the depth is split over several calls
+  bool wide_sums = false;    // partial sums of a split depth are kept in f64
   bool keeps = false;        // sums are stored in addition to the results
   bool streaming = false;    // results are whole aligned vectors with non-temporal stores
   // The epilogue, over arg(0), the sum, and loads numbered in the order of `operands`.
@@ -37,6 +38,7 @@ struct Tile {
   std::vector<Operand> operands;
 
   DType dtype() const { return dot.sum; }
+  DType sums_dtype() const { return wide_sums ? DType::f64 : dot.sum; }
   int64_t width() const { return int64_t{vectors} * lanes; }
 };
 
@@ -69,7 +71,7 @@ struct TileCall {
   int64_t out_row;
   int64_t sums_row;
   int64_t columns;        // columns of the last vector, if it is partial
-  int64_t continues;      // accumulators start from the partial sums
+  int64_t continues;      // the partial sums are added to the accumulators
   int64_t finishes;       // results are computed and stored
   int64_t prefetch_step;  // bytes per step of the depth
   int64_t operand_row[kMostTileOperands];

@@ -131,3 +131,58 @@ def test_errors_are_bounded_as_promised(convolution, weights, kind, mode):
         )
         magnitudes = near * np.abs(weights).sum(axis=(1, 2, 3))[None, :, None, None]
     assert np.max(np.abs(y - expected) / magnitudes) < 2e-6
+
+
+# Long sums: the shape, and what is summed. Along rows, along columns, over several axes, each of
+# them short, and where no vector goes along a summed axis.
+LONG_SUMS = {
+    "rows": ((8, 1_000_000), (1,)),
+    "columns": ((1_000_000, 8), (0,)),
+    "wide columns": ((400_000, 40), (0,)),
+    "both sides": ((1000, 8, 1000), (0, 2)),
+    "two axes before": ((1000, 1000, 8), (0, 1)),
+    "four short axes": ((32, 32, 32, 32, 8), (0, 1, 2, 3)),
+}
+# Of random numbers, roundings cancel. Of equal ones they all go the same way: the worst case.
+ELEMENTS = {
+    "random": lambda shape: np.random.default_rng(3).random(shape, dtype=np.float32),
+    "equal": lambda shape: np.full(shape, 0.1, np.float32),
+}
+
+
+@pytest.mark.parametrize("elements", ELEMENTS)
+@pytest.mark.parametrize("which", LONG_SUMS)
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceSumSquare"])
+def test_sums_of_a_million_elements_keep_their_digits(op, which, elements):
+    shape, axes = LONG_SUMS[which]
+    x = ELEMENTS[elements](shape)
+    terms = x.astype(np.float64) ** (2 if op == "ReduceSumSquare" else 1)
+    expected = terms.sum(axis=axes)
+    summed = model(
+        [node(f"y = {op}(x, axes)", keepdims=0)],
+        {"x": ("float32", list(shape))},
+        {"y": ("float32", list(expected.shape))},
+        {"axes": np.array(axes, np.int64)},
+    )
+    y = aoe.load(summed.SerializeToString()).run({"x": x})["y"]
+    np.testing.assert_allclose(y, expected, rtol=3e-5)
+
+
+@pytest.mark.parametrize("elements", ELEMENTS)
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 4), (4, 4), (16, 32)])
+def test_products_of_a_million_terms_keep_their_digits(rows, columns, constant, elements):
+    depth = 1_000_000
+    a = ELEMENTS[elements]((rows, depth))
+    b = ELEMENTS[elements]((depth, columns))
+    weights = {"b": b} if constant else {}
+    inputs = {"a": ("float32", [rows, depth]), "b": ("float32", [depth, columns])}
+    product = model(
+        [node("y = MatMul(a, b)")],
+        {name: inputs[name] for name in inputs if name not in weights},
+        {"y": ("float32", [rows, columns])},
+        weights,
+    )
+    loaded = aoe.load(product.SerializeToString())
+    y = loaded.run({"a": a} if constant else {"a": a, "b": b})["y"]
+    np.testing.assert_allclose(y, a.astype(np.float64) @ b.astype(np.float64), rtol=5e-5)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/emit/blocked_sums.h"
 #include "device/machine_model.h"
 #include "expr/rewrite.h"
 
@@ -37,9 +38,6 @@ namespace {
 // positions are then constants. kUnrolledBodies limits their points and so the size of the code.
 constexpr int64_t kUnrolledTaps = 32;
 constexpr int64_t kUnrolledBodies = 400;
-// Elements that one lane sums before its sum is added to the total. Blocked summation: the error of
-// n elements grows with 64 + n / 64 roundings, not with n.
-constexpr int64_t kStepsOfOneSum = 64;
 
 // Tuples of accumulators that a loop carries, one value for each component of the reducer.
 using Carried = std::vector<llvm::Value*>;
@@ -70,6 +68,8 @@ class LoopEmitter {
     keeps_shared_ = element_count(taps) <= device_.vector_registers / 2;
     points_.enter(loop_, keeps_shared_);
     far_apart_ = loop_.reducer && sums_far_apart();
+    blocks_sums_ = loop_.reducer && rounds(*loop_.reducer) &&
+                   additions(loop_.out_rank) > kAdditionsWithoutBlocks;
     output_loops(around_.at.size());
   }
 
@@ -265,11 +265,38 @@ class LoopEmitter {
         reduce(axis + 1, body, accumulators);
       }
     } else {
-      function_.loop(loop_.extents[axis], 1, accumulators, [&](llvm::Value* i) {
+      emit_sums(sum_loop(axis), accumulators, [&](llvm::Value* i, Tuple sums) {
         at_[axis] = {.base = i};
-        reduce(axis + 1, body, accumulators);
+        reduce(axis + 1, body, sums);
       });
     }
+  }
+
+  // Number of elements, or of sums of such, that reduce(axis) adds to each accumulator.
+  int64_t additions(size_t axis) const {
+    if (axis == loop_.extents.size()) return reduces_lanes() ? lane_additions() : 1;
+    if (axis == vector_axis_) return additions(axis + 1);
+    if (axis < unrolled_from_) return sum_loop(axis).additions_in_all();
+    return loop_.extents[axis] * additions(axis + 1);
+  }
+
+  // The loop along a reduced axis.
+  SumLoop sum_loop(size_t axis) const {
+    return {.end = loop_.extents[axis], .additions = additions(axis + 1), .blocked = blocks_sums_};
+  }
+
+  void emit_sums(const SumLoop& loop, Tuple accumulators, const SumBody& body) {
+    emit_sum_loop(
+        function_, loop, accumulators,
+        [&](Tuple into, const std::function<void(Tuple)>& emit) { add_partial(into, emit); }, body);
+  }
+
+  // Lets `emit` add to accumulators of their own, and adds these to the given ones.
+  void add_partial(Tuple accumulators, const std::function<void(Tuple)>& emit) {
+    const int tuples = static_cast<int>(accumulators.size() / components());
+    Carried partial = identities(tuples);
+    emit(partial);
+    for (int i = 0; i < tuples; ++i) combine(tuple(accumulators, i), tuple(partial, i));
   }
 
   // For unrolled windows of neighbouring rows, which overlap: steps (tap, block) are sorted by the
@@ -313,7 +340,7 @@ class LoopEmitter {
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.place < b.place; });
     points_.share_lines();
-    const bool shifts = adds_nothing_outside(*shared) && at_[vector_axis_].base == nullptr;
+    const bool shifts = loop_.ignores_outside(*shared) && at_[vector_axis_].base == nullptr;
     ShiftedAccumulators shifted;
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
@@ -343,17 +370,6 @@ class LoopEmitter {
   //   accumulators  | s0 s1 s2 s3 | s4 s5 s6 s7 |    result: s1 s2 s3 s4
   // Keyed by block and position of the first element in the line; null if nothing was added.
   using ShiftedAccumulators = std::map<std::pair<int, int64_t>, Carried>;
-
-  // Whether out-of-range elements leave sums as they are (but see docs/numerics.md: infinities).
-  bool adds_nothing_outside(const Expr& line) const {
-    if (!has_out_of_range_value(line) || !line->operands.back().is_constant()) return false;
-    const Expr& element = loop_.elements[0];
-    const double outside = line->operands.back()->number;
-    if (&*element == &*line) return outside == loop_.reducer->identity[0]->number;
-    if (!is_sum(*loop_.reducer) || element->op != ExprOp::mul || outside != 0) return false;
-    const auto is_line = [&](const Expr& e) { return &*e == &*line; };
-    return std::count_if(element->operands.begin(), element->operands.end(), is_line) == 1;
-  }
 
   // Adds a tap of a block to its shifted accumulators. `line` is the load that reads lines. Returns
   // false if the tap needs no shift.
@@ -405,17 +421,21 @@ class LoopEmitter {
       });
     };
     // Blocked summation, from two blocks on.
-    const int64_t part = kStepsOfOneSum * policy_.unroll * policy_.lanes;
-    const int64_t whole = extent / part * part;
-    if (whole < 2 * part) return reduce_part(nullptr, extent, accumulators);
-    function_.loop(whole, part, accumulators, [&](llvm::Value* start) {
-      const int tuples = outer.blocks * pitch(outer);
-      Carried partial = identities(tuples);
-      reduce_part(start, part, partial);
-      for (int i = 0; i < tuples; ++i) combine(tuple(accumulators, i), tuple(partial, i));
+    const SumLoop loop = lane_loop();
+    if (loop.end < 2 * loop.step) return reduce_part(nullptr, extent, accumulators);
+    emit_sums(loop, accumulators, [&](llvm::Value* start, Tuple sums) {
+      add_partial(sums, [&](Tuple partial) { reduce_part(start, loop.step, partial); });
     });
-    if (whole < extent) reduce_part(function_.index(whole), extent - whole, accumulators);
+    if (loop.end < extent) reduce_part(function_.index(loop.end), extent - loop.end, accumulators);
   }
+
+  // The loop over whole blocks along a reduced vector axis.
+  SumLoop lane_loop() const {
+    const int64_t block = kAdditionsOfOneSum * policy_.unroll * policy_.lanes;
+    const int64_t whole = loop_.extents[vector_axis_] / block * block;
+    return {.end = whole, .step = block, .blocked = blocks_sums_};
+  }
+  int64_t lane_additions() const { return lane_loop().additions_in_all() + kAdditionsOfOneSum; }
 
   void accumulate(const Body& body, Tuple accumulators) {
     for (int block = 0; block < body.blocks; ++block) {
@@ -436,7 +456,7 @@ class LoopEmitter {
     llvm::IRBuilder<>& ir = function_.ir();
     llvm::Value* mask = reduces_lanes() ? points_.tail_mask(point) : nullptr;
     const Carried before(into.begin(), into.end());
-    if (multiplies_and_adds()) {
+    if (loop_.sums_float_products() && device_.has(Feature::fma)) {
       const Expr& element = loop_.elements[0];
       llvm::Value* a = points_.vector(element->operands[0], point);
       llvm::Value* b = points_.vector(element->operands[1], point);
@@ -450,13 +470,6 @@ class LoopEmitter {
     }
     if (mask == nullptr) return;
     for (size_t i = 0; i < into.size(); ++i) into[i] = ir.CreateSelect(mask, into[i], before[i]);
-  }
-
-  bool multiplies_and_adds() const {
-    const Expr& element = loop_.elements[0];
-    return is_sum(*loop_.reducer) && element->op == ExprOp::mul &&
-           (element.dtype() == DType::f32 || element.dtype() == DType::f64) &&
-           device_.has(Feature::fma);
   }
 
   // into = into combined with other, component by component. `wide`: small floats are summed in
@@ -527,7 +540,8 @@ class LoopEmitter {
     // All values before all stores: equal loads of several points then have no store between them.
     std::vector<std::vector<llvm::Value*>> values;
     std::vector<Expr> wanted;
-    for (const Expr& result : loop_.results) wanted.push_back(without_repeated_division(result));
+    for (const Expr& result : loop_.results)
+      wanted.push_back(without_repeated_division(result, policy_.vector_axis));
     for (Point& point : points) {
       values.emplace_back();
       for (const Expr& result : wanted) values.back().push_back(points_.value(result, point));
@@ -537,21 +551,6 @@ class LoopEmitter {
         points_.store(loop_.stores[i], values[p][i], points[p], policy_.streaming);
       }
     }
-  }
-
-  // x / d with d the same in all lanes becomes x * (1 / d), as in a softmax. The last digit may
-  // differ. Only the outermost operation is replaced: below a rounding to integers that would show.
-  Expr without_repeated_division(const Expr& result) const {
-    if (result->op != ExprOp::div || result.dtype() != DType::f32 || policy_.vector_axis < 0 ||
-        depends_on_axis(result->operands[1], policy_.vector_axis) ||
-        any_node(result->operands[1], [](const Expr& e) { return e->op == ExprOp::arg; })) {
-      return result;
-    }
-    // Above 2^126 the inverse is denormal, and flushed to zero: both are scaled down well before.
-    const Expr& divisor = result->operands[1];
-    const Expr scale = ::aoe::select(lt(0x1p100, abs(divisor)), number_like(divisor, 0x1p-64),
-                                     number_like(divisor, 1.0));
-    return (result->operands[0] * scale) * (1 / (divisor * scale));
   }
 
   // Replaces loads that are contiguous along the block axis and strided along the vector axis, in
@@ -588,6 +587,7 @@ class LoopEmitter {
   size_t unrolled_from_ = 0;      // reduced axes from this one on are unrolled
   bool keeps_shared_ = true;      // as in PointEmitter::enter
   bool far_apart_ = false;        // sums_far_apart()
+  bool blocks_sums_ = false;      // long sums are blocked
 };
 
 }  // namespace

@@ -27,10 +27,10 @@
 // only the distance from one k to the next differs between a packed panel and memory as it is.
 //
 // In reading order: emit (one call runs several tiles), emit_one (one tile), over_depth and advance
-// (the loop over k), initial_sums and keep_sums (if the depth is split, partial sums are kept in
+// (the loop over k), partial_sum and keep_sums (if the depth is split, partial sums are kept in
 // memory between calls), store_results and result_at (the epilogue).
 //
-// Invariants: sums are SSA values from initial_sums to the stores. Strides and sizes come from the
+// Invariants: sums are SSA values from zeros to the stores. Strides and sizes come from the
 // TileCall, and code depends on the Tile alone: one function serves many workloads.
 
 namespace aoe {
@@ -78,7 +78,9 @@ class TileEmitter {
       prefetch_ = pointer(offsetof(TilePointers, prefetch));
       prefetch_step_ = number(offsetof(TileCall, prefetch_step));
     }
-    std::vector<llvm::Value*> sums = initial_sums();
+    std::vector<llvm::Value*> sums(
+        static_cast<size_t>(tile_.rows * tile_.vectors),
+        llvm::Constant::getNullValue(elements_.type(tile_.dtype(), tile_.lanes)));
     piece_ = left_;
     if (tile_.pieces) {
       llvm::Value* pieces = field(offsetof(TileCall, pieces), ir_.getPtrTy());
@@ -94,9 +96,15 @@ class TileEmitter {
       over_depth(depth_, sums);
     }
     if (tile_.split) {
+      const auto is_set = [&](size_t flag) { return ir_.CreateIsNotNull(number(flag)); };
+      // The last part continues another one, or the depth would not be split.
       branch(
-          ir_.CreateIsNotNull(number(offsetof(TileCall, finishes))), [&] { store_results(sums); },
-          [&] { keep_sums(sums); });
+          is_set(offsetof(TileCall, finishes)), [&] { store_results(sums, true); },
+          [&] {
+            branch(
+                is_set(offsetof(TileCall, continues)), [&] { keep_sums(sums, true); },
+                [&] { keep_sums(sums); });
+          });
     } else {
       if (tile_.keeps) keep_sums(sums);
       store_results(sums);
@@ -167,34 +175,6 @@ class TileEmitter {
     ir_.SetInsertPoint(after);
   }
 
-  // Zeros, or the partial sums that the call for the previous part of the depth has kept.
-  std::vector<llvm::Value*> initial_sums() {
-    const size_t count = static_cast<size_t>(tile_.rows * tile_.vectors);
-    llvm::Type* type = elements_.type(tile_.dtype(), tile_.lanes);
-    std::vector<llvm::Value*> zeros(count, llvm::Constant::getNullValue(type));
-    if (!tile_.split) return zeros;
-    llvm::BasicBlock* before = ir_.GetInsertBlock();
-    auto* load = llvm::BasicBlock::Create(ir_.getContext(), "load", &function_.function());
-    auto* after = llvm::BasicBlock::Create(ir_.getContext(), "after", &function_.function());
-    ir_.CreateCondBr(ir_.CreateIsNotNull(number(offsetof(TileCall, continues))), load, after);
-    ir_.SetInsertPoint(load);
-    std::vector<llvm::Value*> kept;
-    for_each_sum([&](int, int vector, llvm::Value* row_start) {
-      llvm::Value* from = vector_of(row_start, vector, bytes_);
-      kept.push_back(elements_.load(tile_.dtype(), from, tile_.lanes, mask_of(vector)));
-    });
-    ir_.CreateBr(after);
-    ir_.SetInsertPoint(after);
-    std::vector<llvm::Value*> sums;
-    for (size_t i = 0; i < count; ++i) {
-      llvm::PHINode* phi = ir_.CreatePHI(type, 2);
-      phi->addIncoming(zeros[i], before);
-      phi->addIncoming(kept[i], load);
-      sums.push_back(phi);
-    }
-    return sums;
-  }
-
   llvm::Value* row_of(llvm::Value* base, llvm::Value* step, int row, int64_t bytes) {
     return function_.element(base, ir_.CreateMul(step, function_.index(row)), bytes);
   }
@@ -212,13 +192,27 @@ class TileEmitter {
   }
   void for_each_sum(const Visit& visit) {
     llvm::Value* base = pointer(offsetof(TilePointers, sums));
-    for_each_vector(base, number(offsetof(TileCall, sums_row)), bytes_, visit);
+    for_each_vector(base, number(offsetof(TileCall, sums_row)), info(tile_.sums_dtype()).bytes,
+                    visit);
   }
 
-  void keep_sums(std::vector<llvm::Value*>& sums) {
+  // A sum in the type of the partial sums. With `add`, the partial sum that the calls for the
+  // previous parts of the depth have kept is added: sums of parts are summed, so the error grows
+  // with the depth of a part and the number of parts, not with the whole depth.
+  llvm::Value* partial_sum(llvm::Value* sum, int vector, llvm::Value* row_start, bool add) {
+    const DType dtype = tile_.sums_dtype();
+    sum = elements_.cast(tile_.dtype(), dtype, sum);
+    if (!add) return sum;
+    llvm::Value* from = vector_of(row_start, vector, info(dtype).bytes);
+    llvm::Value* kept = elements_.load(dtype, from, tile_.lanes, mask_of(vector));
+    return elements_.binary(ExprOp::add, dtype, kept, sum);
+  }
+
+  void keep_sums(std::vector<llvm::Value*>& sums, bool add = false) {
+    const DType dtype = tile_.sums_dtype();
     for_each_sum([&](int row, int vector, llvm::Value* row_start) {
-      elements_.store(tile_.dtype(), sum(sums, row, vector), vector_of(row_start, vector, bytes_),
-                      mask_of(vector));
+      elements_.store(dtype, partial_sum(sum(sums, row, vector), vector, row_start, add),
+                      vector_of(row_start, vector, info(dtype).bytes), mask_of(vector));
     });
   }
 
@@ -280,7 +274,15 @@ class TileEmitter {
     return function_.accessing(kInputs, [&] { return elements_.load(dtype, from, lanes, mask); });
   }
 
-  void store_results(std::vector<llvm::Value*>& sums) {
+  // `add`: adds the partial sums first.
+  void store_results(std::vector<llvm::Value*> sums, bool add = false) {
+    if (add) {
+      for_each_sum([&](int row, int vector, llvm::Value* row_start) {
+        llvm::Value*& one = sum(sums, row, vector);
+        one = elements_.cast(tile_.sums_dtype(), tile_.dtype(),
+                             partial_sum(one, vector, row_start, true));
+      });
+    }
     llvm::Value* out = pointer(offsetof(TilePointers, out));
     llvm::Value* out_row = number(offsetof(TileCall, out_row));
     const int64_t bytes = info(tile_.out_dtype).bytes;
