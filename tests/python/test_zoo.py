@@ -1,14 +1,17 @@
 """The generated models: their published sizes, and their numbers against ONNX Runtime."""
 
 import math
+from collections import Counter
 
 import aoe
 import numpy as np
 import pytest
+import reference
 from against_onnxruntime import assert_equals_onnxruntime, onnxruntime_outputs
 from models import bert, efficientnet, gpt2, mobilenetv2, narrow, real, unet, vit, zoo
 from models.builder import serialize
 from models.weights import seeded
+from onnx import TensorProto
 
 PUBLISHED_PARAMETERS = {
     "resnet18": 11_689_512,
@@ -65,21 +68,62 @@ def test_equals_onnxruntime(name):
     assert_equals_onnxruntime(model, inputs(np.random.default_rng(0)))
 
 
-@pytest.mark.parametrize("kernels", ["reference", None])
-@pytest.mark.parametrize("form", ["half", "quantized"])
-@pytest.mark.parametrize("name", ["mobilenetv2", "bert"])
-def test_narrow_types_differ_from_onnxruntime_by_their_roundings(name, form, kernels):
+def in_half(name):
+    """A reduced network in f16, and its inputs."""
     build, config, inputs = REDUCED[name]
-    model = serialize(getattr(narrow, form)(build(config, seeded())))
     feeds = inputs(np.random.default_rng(0))
-    if form == "half":
-        feeds = {k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in feeds.items()}
-    found = aoe.load(model, kernels=kernels).run(feeds)
-    for output, expected in onnxruntime_outputs(model, feeds).items():
+    feeds = {k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in feeds.items()}
+    return narrow.half(build(config, seeded())), feeds
+
+
+def in_int8(name):
+    """A reduced network in int8, and other inputs than it was calibrated with."""
+    build, config, inputs = REDUCED[name]
+    random = np.random.default_rng(1)
+    samples = [inputs(random) for _ in range(4)]
+    return narrow.quantized(build(config, seeded()), samples), inputs(random)
+
+
+@pytest.mark.parametrize("kernels", ["reference", None])
+@pytest.mark.parametrize(("form", "most"), [(in_half, 0.01), (in_int8, 0.05)])
+@pytest.mark.parametrize("name", ["mobilenetv2", "bert"])
+def test_narrow_types_differ_from_onnxruntime_by_their_roundings(name, form, most, kernels):
+    model, feeds = form(name)
+    raw = serialize(model)
+    found = aoe.load(raw, kernels=kernels).run(feeds)
+    for output, expected in onnxruntime_outputs(raw, feeds).items():
         assert found[output].dtype == expected.dtype
         wide = expected.astype(np.float64)
         error = np.abs(found[output].astype(np.float64) - wide).max() / np.abs(wide).max()
-        assert error < (0.01 if form == "half" else 0.05)
+        assert error < most
+
+
+@pytest.mark.parametrize("name", ["mobilenetv2", "bert"])
+def test_int8_differs_from_double_by_its_roundings(name, tmp_path):
+    model, feeds = in_int8(name)
+    path = tmp_path / "int8.onnx"
+    path.write_bytes(serialize(model))
+    double = reference.outputs_in_double(path, feeds, tmp_path)
+    assert reference.error_against(double, onnxruntime_outputs(path.read_bytes(), feeds)) < 0.05
+    assert reference.error_against(double, aoe.load(path).run(feeds)) < 0.05
+
+
+def test_int8_is_what_onnxruntime_has_kernels_for():
+    model, _ = in_int8("mobilenetv2")
+    operators = Counter(node.op_type for node in model.graph.node)
+    assert "BatchNormalization" not in operators
+    types = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
+    zeros = Counter(
+        types[node.input[2]] for node in model.graph.node if node.op_type == "DequantizeLinear"
+    )
+    products = operators["Conv"] + operators["Gemm"]
+    # Weights, biases, activations.
+    assert zeros[TensorProto.INT8] == zeros[TensorProto.INT32] == products
+    assert zeros[TensorProto.UINT8] == operators["QuantizeLinear"] > products
+
+
+def test_int8_is_the_same_each_time():
+    assert serialize(in_int8("bert")[0]) == serialize(in_int8("bert")[0])
 
 
 def test_an_outline_is_the_model_without_numbers():

@@ -40,6 +40,10 @@ class ZooModel:
 BERT_128 = bert.BertConfig(layers=4, tokens=128)
 BERT_512 = bert.BertConfig(layers=4, tokens=512)
 
+# An activation of a random network has thousands of numbers of one distribution: a few inputs show
+# its range.
+_CALIBRATION_INPUTS = 4
+
 # Rectifiers halve the mean square, and these networks have few or no residual connections.
 RECTIFIED = math.sqrt(2)
 
@@ -134,7 +138,10 @@ def _half(model: ZooModel) -> ZooModel:
 
 def _quantized(model: ZooModel) -> ZooModel:
     def build() -> bytes:
-        return serialize(narrow.quantized(onnx.load_from_string(model.build())))
+        # Seeded, so that each build has the same scales; and other inputs than are measured.
+        random = np.random.default_rng(1)
+        samples = [model.inputs(random) for _ in range(_CALIBRATION_INPUTS)]
+        return serialize(narrow.quantized(onnx.load_from_string(model.build()), samples))
 
     # Next to the middle between two integers, the last bit of a float decides.
     return ZooModel(
