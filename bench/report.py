@@ -9,7 +9,7 @@ from pathlib import Path
 
 from show import page, table
 
-FORMAT = "aoe-bench 1"
+FORMAT = "aoe-bench 2"
 
 
 def read(path: Path) -> dict:

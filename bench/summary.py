@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from intervals import FEWEST_PAIRS, Ratio, geometric_mean, median
-from models.zoo import THE_EIGHT
 from peers import OURS
-
-EIGHT = frozenset(THE_EIGHT)
 
 
 def summarize(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -40,8 +37,6 @@ def _suites(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     suites: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         suites.setdefault(row["suite"], []).append(row)
-        if row["case"] in EIGHT:
-            suites.setdefault("eight", []).append(row)
     return suites
 
 

@@ -50,7 +50,7 @@ TRAINING_TEXT = "There are no training measurements in this file."
 
 
 def render(results: dict) -> str:
-    """The page of a results file of the format `aoe-bench 1`."""
+    """The page of a results file of the format `aoe-bench 2`."""
     names = {key: entry["name"] for key, entry in results["participants"].items()}
     # A marker belongs to a participant throughout the page.
     styles = {key: index for index, key in enumerate(names)}

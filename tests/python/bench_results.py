@@ -78,7 +78,7 @@ def tuned(case):
 def results(rows, summary=(), tuners=()):
     named = PEERS | TUNERS
     return {
-        "format": "aoe-bench 1",
+        "format": "aoe-bench 2",
         "date": "2026-11-16T07:00:00Z",
         "seconds": 1234.5,
         "command": "bench/run.py --threads 1",

@@ -319,8 +319,6 @@ def test_summaries_are_of_the_rows_they_name():
     assert found == {
         ("models", "openvino"): (1.0, 3),
         ("models", "best"): (1.0, 3),
-        ("eight", "openvino"): (2.0, 2),
-        ("eight", "best"): (2.0, 2),
     }
 
 

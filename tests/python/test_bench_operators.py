@@ -25,6 +25,12 @@ def test_the_choice_is_the_one_stored():
     assert choose_operators.text() == FILE.read_text()
 
 
+def test_the_census_is_of_all_generated_models_with_bert_once():
+    generated = {name for name, model in zoo.ZOO.items() if model.suite == "models"}
+    assert len(generated) == 9
+    assert set(choose_operators.THE_EIGHT) == generated - {"bert_512"}
+
+
 def test_there_are_forty_of_all_families():
     assert len(OPERATORS) == sum(FAMILIES.values()) == 40
     assert {case.family for case in OPERATORS.values()} == set(FAMILIES)

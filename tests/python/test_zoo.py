@@ -135,13 +135,6 @@ def test_an_outline_is_the_model_without_numbers():
     }
 
 
-def test_the_eight_are_random_networks_with_bert_once():
-    assert len(zoo.THE_EIGHT) == 8
-    assert all(zoo.ZOO[name].suite == "models" for name in zoo.THE_EIGHT)
-    assert "bert_128" in zoo.THE_EIGHT
-    assert "bert_512" not in zoo.THE_EIGHT
-
-
 def test_a_missing_package_is_named():
     with pytest.raises(FileNotFoundError, match=r"no_such_package.*requirements-models\.txt"):
         real.packaged("no_such_package", "model.onnx")

@@ -204,8 +204,3 @@ ZOO = {
         *(_quantized(model) for model in _IN_NARROW_TYPES),
     )
 }
-
-# What the benchmark's figures over models are means of. BERT is in it once.
-THE_EIGHT = tuple(
-    model.name for model in _ALL if model.suite == "models" and model.name != "bert_512"
-)
