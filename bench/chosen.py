@@ -11,7 +11,7 @@ from typing import Any
 import aoe
 import numpy as np
 from models import zoo
-from operators.cases import IDENTITY, operators
+from operators.cases import IDENTITY, Operator, operators
 from peers import BEFORE, OURS, RIVALS
 from tuning import suite as tuning
 from tuning.tuners import Limits
@@ -23,7 +23,7 @@ UNLESS_ASKED = ("models", "real", "narrow", "operators", "call")
 PARTICIPANTS = (OURS, *RIVALS, "pytorch_eager", "pytorch_compile", "iree")
 QUICK_SECONDS = 4
 
-Chosen = tuple[str, zoo.ZooModel, str | None]  # suite, model, family of operators
+Chosen = tuple[str, zoo.ZooModel, Operator | None]  # suite, model, the operator that it is
 
 
 def read_options() -> argparse.Namespace:
@@ -134,7 +134,7 @@ def chosen_cases(options: argparse.Namespace) -> list[Chosen]:
             found.append((model.suite, model, None))
     for name, case in cases.items():
         if name in (options.operators or cases):
-            found.append(("operators", case.model, case.family))
+            found.append(("operators", case.model, case))
     found.append(("call", IDENTITY, None))
     return [entry for entry in found if entry[0] in options.suites]
 

@@ -14,6 +14,7 @@ import numpy as np
 from environments import Environments
 from intervals import FEWEST_PAIRS, Ratio, paired_ratio
 from models.zoo import ZooModel
+from operators.cases import Operator
 from peers import OURS, RIVALS
 from process import SECONDS_TO_LOAD, WORKER, Failure, Process
 from reference import error_against, outputs_in_double
@@ -33,7 +34,7 @@ class Case:
     inputs: Path
     flops: int | None
     bytes: int | None
-    family: str | None = None
+    operator: Operator | None = None
     # By participant: what its tuner made of the model, which it loads instead.
     found: Mapping[str, Path] = field(default_factory=dict)
 
@@ -80,7 +81,7 @@ class Bench:
                 process.close()
         for name, turn in turns.items():
             _add_times(started[name], turn)
-        row = _head(case.suite, case.zoo, cpus, case.family) | {
+        row = _head(case.suite, case.zoo, cpus, case.operator) | {
             "flops": case.flops,
             "bytes": case.bytes,
             "rounds": max((len(turn.medians_ns) for turn in turns.values()), default=0),
@@ -128,15 +129,17 @@ class Bench:
 
 
 def failed_row(
-    suite: str, zoo: ZooModel, cpus: Sequence[int], family: str | None, why: dict[str, str]
+    suite: str, zoo: ZooModel, cpus: Sequence[int], operator: Operator | None, why: dict[str, str]
 ) -> dict[str, Any]:
     """The row of a case that nobody could be measured on."""
     measured = {name: {"status": "failed", "why": text} for name, text in why.items()}
     nothing = {"flops": None, "bytes": None, "rounds": 0, "measured": measured}
-    return _head(suite, zoo, cpus, family) | nothing
+    return _head(suite, zoo, cpus, operator) | nothing
 
 
-def _head(suite: str, zoo: ZooModel, cpus: Sequence[int], family: str | None) -> dict[str, Any]:
+def _head(
+    suite: str, zoo: ZooModel, cpus: Sequence[int], operator: Operator | None
+) -> dict[str, Any]:
     head = {
         "suite": suite,
         "case": zoo.name,
@@ -144,7 +147,7 @@ def _head(suite: str, zoo: ZooModel, cpus: Sequence[int], family: str | None) ->
         "threads": len(cpus),
         "cpus": list(cpus),
     }
-    return head | {"family": family} if family else head
+    return head | {"family": operator.family, "scale": operator.scale} if operator else head
 
 
 def _checked(

@@ -42,7 +42,7 @@ from environments import Environments
 from intervals import FEWEST_PAIRS
 from models import zoo
 from models.builder import serialize
-from operators.cases import operators
+from operators.cases import Operator, operators
 from peers import BEFORE, OURS, RIVALS, aoe_before, tvm_tune, tvm_tuned
 from report import FORMAT
 from rounds import FEWEST_ROUNDS
@@ -67,8 +67,9 @@ def main() -> int:
     cases = chosen_cases(options)
     to_tune = operators_to_tune(options)
     if options.list:
-        for suite, model, family in cases:
-            print(f"{suite:10} {model.name:28} {model.title}{f' ({family})' if family else ''}")
+        for suite, model, operator in cases:
+            family = f" ({operator.family})" if operator else ""
+            print(f"{suite:10} {model.name:28} {model.title}{family}")
         for name in to_tune:
             print(f"{'tuning':10} {name}")
         return 0
@@ -122,7 +123,7 @@ def _measure(
     save: Callable[[], None],
 ) -> None:
     rows = [(chosen, threads) for chosen in cases for threads in options.threads]
-    for number, ((suite, model, family), threads) in enumerate(rows, 1):
+    for number, ((suite, model, operator), threads) in enumerate(rows, 1):
         print(f"[{number}/{len(rows)}] {model.title}, {words.threads(threads)}", flush=True)
         cpus = cores[:threads]
         before = machine.peak(cpus)
@@ -132,7 +133,7 @@ def _measure(
             name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS, BEFORE)
         ]
         try:
-            case = _write(options.work / "cases", suite, model, family)
+            case = _write(options.work / "cases", suite, model, operator)
             how = None
             if options.tune:
                 case, how = tuning.tuned_case(case, threads, options.tune, bench)
@@ -141,7 +142,7 @@ def _measure(
             row |= {"tuned": how} if how else {}
         except Exception as error:  # Whatever one case suffers from, the others are measured.
             why = f"the case cannot be prepared: {type(error).__name__}: {error}"
-            row = failed_row(suite, model, cpus, family, dict.fromkeys(running, why))
+            row = failed_row(suite, model, cpus, operator, dict.fromkeys(running, why))
         # Bandwidth changes within minutes on a shared machine: what counts is that of the row.
         row["peak"] = machine.better([before, machine.peak(cpus)])
         peaks, key = results["machine"]["peak"], str(threads)
@@ -182,14 +183,14 @@ def _keep(row: dict[str, Any], bench: Bench, results: dict[str, Any]) -> None:
 
 
 @functools.cache  # For each number of threads the same files; some take most of a minute to make.
-def _write(folder: Path, suite: str, model: zoo.ZooModel, family: str | None) -> Case:
+def _write(folder: Path, suite: str, model: zoo.ZooModel, operator: Operator | None) -> Case:
     folder.mkdir(parents=True, exist_ok=True)
     path, feeds = folder / f"{model.name}.onnx", folder / f"{model.name}.npz"
     inputs = model.inputs(np.random.default_rng(0))
     fixed = with_static_shapes(onnx.load_from_string(model.build()), inputs)
     path.write_bytes(serialize(fixed))
     np.savez(feeds, **inputs)
-    return Case(model, suite, path, feeds, *work(fixed, inputs), family)
+    return Case(model, suite, path, feeds, *work(fixed, inputs), operator)
 
 
 def _head(participants: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:

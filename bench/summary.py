@@ -35,9 +35,21 @@ def _noise(rows: Sequence[Sequence[float]]) -> Ratio:
 
 def _suites(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     suites: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        suites.setdefault(row["suite"], []).append(row)
+    for suite in dict.fromkeys(row["suite"] for row in rows):
+        some = [row for row in rows if row["suite"] == suite]
+        suites |= _by_shape(some)
+        suites[suite] = some
     return suites
+
+
+def _by_shape(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Operators with the shapes that the models have, and those with a larger batch: the ratios of
+    the latter need not hold for a model."""
+    shapes = {
+        "original": [row for row in rows if row.get("scale") == 1],
+        "enlarged": [row for row in rows if row.get("scale", 1) > 1],
+    }
+    return {name: some for name, some in shapes.items() if some}
 
 
 def _pairs(row: dict[str, Any], peer: str) -> list[float]:

@@ -111,6 +111,7 @@ class Operator:
     family: str
     workload: Workload
     model: ZooModel
+    scale: int  # The batch is so many times that of the models: 1 is their own shape.
 
 
 def operators() -> dict[str, Operator]:
@@ -139,7 +140,7 @@ def _operator(case: dict[str, Any]) -> Operator:
         workload.random_inputs,
         suite="operators",
     )
-    return Operator(case["family"], workload, model)
+    return Operator(case["family"], workload, model, case["scale"])
 
 
 # Its time is that of a call.

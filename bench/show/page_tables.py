@@ -13,7 +13,11 @@ CASES_TEXT = (
     f"Bold: the smallest median of the row. {words.RATIO_TEXT} {words.NOISE_TEXT} "
     f"{words.ERROR_TEXT}"
 )
-SUMMARY_TEXT = f"Geometric means of the ratios of all cases of a suite. {words.RATIO_TEXT}"
+SUMMARY_TEXT = (
+    "Geometric means of the ratios of all cases of a suite. Operators in the shapes of the models "
+    "(original) and those with a larger batch, to be long enough to time (enlarged), also have "
+    f"means of their own. {words.RATIO_TEXT}"
+)
 RATIO_HEADS: list[Node] = [f"{words.FASTER} / aoe", "A/A", "rounds"]
 
 
@@ -43,6 +47,8 @@ def _cell(content: Node) -> Markup:
 def _name_cell(row: dict) -> Markup:
     """The title, and below it the name that the command takes."""
     below = f"{row['case']}, {row['family']}" if "family" in row else row["case"]
+    if row.get("scale", 1) > 1:
+        below += f", batch enlarged {words.enlarged(row)}"
     return tag("td", row["title"], tag("small", below))
 
 
@@ -162,7 +168,7 @@ def _pivot(entries: list[dict], labels: dict[str, str]) -> Markup:
     peers = [key for key in labels if any(key in line for line in lines.values())]
     cells = [
         [
-            tag("td", words.TITLES[suite], tag("small", words.threads(threads))),
+            tag("td", words.MEANS[suite], tag("small", words.threads(threads))),
             *(_mean_cell(line.get(peer)) for peer in peers),
         ]
         for (suite, threads), line in lines.items()

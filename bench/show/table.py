@@ -109,12 +109,12 @@ def _suite(
     title: str,
     rows: Sequence[dict[str, Any]],
     names: dict[str, str],
-    shares: bool,
+    of_operators: bool,
 ) -> Table:
-    """With `shares`, also how much of what the machine can do at best each row of ours reaches."""
+    """Operators also have their share of the roofline, and by how much their batch is enlarged."""
     present = [key for key in names if any(key in row["measured"] for row in rows)]
     heads = ["case", *(names[key] for key in present), FASTER, "A/A", "error of aoe", "of peers"]
-    heads += ["aoe of roofline (at best)"] if shares else []
+    heads += ["aoe of roofline (at best)", "enlarged"] if of_operators else []
     with_tuning = any("tuned" in row for row in rows)
     heads += ["tuning"] if with_tuning else []
     body = []
@@ -131,7 +131,7 @@ def _suite(
                 words.ratio(row.get("noise")),
                 MISSING if ours is None else words.error(ours),
                 "..".join(bounds) or MISSING,
-                *([_share(row)] if shares else []),
+                *([_share(row), words.enlarged(row)] if of_operators else []),
                 *([words.tuned(row.get("tuned"))] if with_tuning else []),
             ]
         )
@@ -151,7 +151,7 @@ def _summary(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
     labels |= {"best": FASTER, "noise": "A/A (median)"}
     body = [
         [
-            words.TITLES[entry["suite"]],
+            words.MEANS[entry["suite"]],
             str(entry["threads"]),
             labels[entry["peer"]],
             words.ratio(entry),

@@ -15,6 +15,12 @@ TITLES = {
     "call": "The cost of a call",
     TUNING: "Tuned operators",
 }
+# Of geometric means: those of operators are over parts of the suite, too.
+MEANS = TITLES | {
+    "original": "Operators, original shapes",
+    "enlarged": "Operators, enlarged batch",
+    "operators": "Operators, all",
+}
 # The peers that run everything: the only ones that "the faster" is chosen from.
 FASTER = "faster of ONNX Runtime, OpenVINO"
 MISSING = "-"
@@ -69,6 +75,11 @@ def tuned(how: dict[str, Any] | None) -> str:
     gain_s = how["first_gain_s"]
     first = "none" if gain_s is None else f"the first after {gain_s:.0f} s"
     return f"{how['seconds']:.0f} s, {how['trials']} tried; gains proven: {first}"
+
+
+def enlarged(row: dict[str, Any]) -> str:
+    """How much larger an operator's batch is than in the models."""
+    return f"{row['scale']} x" if row.get("scale", 1) > 1 else MISSING
 
 
 def error(value: float) -> str:

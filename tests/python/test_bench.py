@@ -322,6 +322,23 @@ def test_summaries_are_of_the_rows_they_name():
     }
 
 
+def test_operators_with_original_and_with_enlarged_shapes_have_means_of_their_own():
+    def operator(scale, factor):
+        measured = entries(aoe=[1.0] * 12, openvino=[factor] * 12)
+        head = {"suite": "operators", "case": "o", "threads": 1, "scale": scale}
+        return head | {"measured": measured} | one_row.ratios(measured, None)
+
+    rows = [operator(8, 1.0), operator(1, 2.0), operator(1, 8.0), operator(64, 1.0)]
+    found = [(e["suite"], round(e["ratio"], 6), e["rows"]) for e in summarize(rows)]
+    # For the peer and for the best, which are the same here.
+    assert found == [
+        *[("original", 4.0, 2)] * 2,
+        *[("enlarged", 1.0, 2)] * 2,
+        *[("operators", 2.0, 4)] * 2,
+    ]
+    assert {e["suite"] for e in summarize(rows[1:3])} == {"original", "operators"}
+
+
 def test_the_noise_of_a_summary_is_that_between_processes():
     # Each row's two processes differ by their own small amount, which rounds do not show.
     rows = []

@@ -38,6 +38,14 @@ def test_there_are_forty_of_all_families():
     assert len(titles) == len(OPERATORS)
 
 
+def test_a_case_knows_whether_it_was_enlarged():
+    factors = [case.scale for case in OPERATORS.values()]
+    assert factors.count(1) == 17
+    assert "batch" not in OPERATORS["conv3x3_64_56x56"].model.title
+    assert OPERATORS["conv3x3_64_56x56"].scale == 1
+    assert OPERATORS["depthwise3x3_144_56x56_b8"].scale == 8
+
+
 def test_a_case_is_long_enough_to_be_timed():
     for case in OPERATORS.values():
         assert choose_operators.batch_factor(case.family, case.workload) == 1

@@ -56,6 +56,22 @@ def test_what_failed_has_no_figure_but_a_reason():
     assert reasons["A/A"] == "second process of openvino: killed"
 
 
+def test_operators_say_whether_they_were_enlarged():
+    given = [row("operators", name, family="f", scale=n) for name, n in (("o", 1), ("p", 8))]
+    summary = [mean(kind, "best", 0.5, 2) for kind in ("original", "enlarged", "operators")]
+    found = shown(results(given, summary))
+    assert [line["enlarged"] for line in found["Operators, 1 thread"]] == ["-", "8 x"]
+    assert [line["suite"] for line in found["Geometric means"]] == [
+        "Operators, original shapes",
+        "Operators, enlarged batch",
+        "Operators, all",
+    ]
+    drawn = page.render(results(given, summary))
+    assert "p, f, batch enlarged 8 x" in drawn
+    assert "o, f<" in drawn
+    assert "Operators, enlarged batch" in drawn
+
+
 def test_one_row_has_no_mean():
     summary = [mean("models", "best", 0.5, 9), mean("real", "best", 0.4, 1)]
     summary += [mean("models", "iree", 0.3, 7), mean("models", "noise", 1.0, 9)]
