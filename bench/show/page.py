@@ -44,7 +44,8 @@ METHOD_TEXT = (
 TUNING_TEXT = (
     "Curve: the best time so far, as the tuner itself measured it, against the seconds spent; "
     "both axes logarithmic. Below it the result: what the tuners found, measured again in "
-    "interleaved rounds, since the best of many noisy measurements flatters."
+    "interleaved rounds, since the best of many noisy measurements flatters. "
+    f"{words.ALGORITHM_TEXT}"
 )
 TRAINING_TEXT = "There are no training measurements in this file."
 

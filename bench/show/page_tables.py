@@ -146,6 +146,7 @@ def tuned(entry: dict, row: dict, names: dict[str, str]) -> str:
         return f"{name}: {found['status']}: {found['why']}"
     best = found["median_ms"]
     rate = f"{digits(entry['flops'] / best / 1e6)} GFLOP/s"
+    rate += f", {words.algorithm(entry)}" if "algorithms" in entry else ""
     spent = f"{digits(entry['seconds'])} s, {entry['trials']} trials"
     points = [ms for _, ms in entry["points"]]
     # The luckiest of many.

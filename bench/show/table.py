@@ -95,6 +95,7 @@ def _head(results: dict[str, Any]) -> str:
         if entry["version"]
     )
     said = ["Times are medians in ms.", words.RATIO_TEXT, words.NOISE_TEXT, words.ERROR_TEXT]
+    said += [words.ALGORITHM_TEXT] if tuned.rows(results) else []
     lines = [
         f"{results['date']}, {machine['processor']} ({machine['vector']}, {machine['cores']} cores)"
         f", {machine['system']}",

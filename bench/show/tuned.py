@@ -35,6 +35,9 @@ def table(results: dict[str, Any], names: dict[str, str]) -> tuple[str, list[str
     heads += [f"error of {names[key]}" for key in present]
     heads += [f"{names[key]} tuned, s" for key in present] + [f"{ratio} s" for ratio in ratios]
     heads += [f"{names[key]} trials" for key in present]
+    telling = {entry["participant"] for entry in results["tuning"] if "algorithms" in entry}
+    named = [key for key in present if key in telling]
+    heads += [f"{names[key]} algorithm" for key in named]
     body = []
     for row in rows(results):
         spent = entries(results, row)
@@ -53,6 +56,7 @@ def table(results: dict[str, Any], names: dict[str, str]) -> tuple[str, list[str
                 *(seconds[key] for key in present),
                 *(_of_seconds(spent, key, right) for key in peers),
                 *(trials[key] for key in present),
+                *(words.algorithm(spent[key]) for key in named),
             ]
         )
     return words.TITLES[words.TUNING], heads, body

@@ -31,6 +31,9 @@ RATIO_TEXT = (
     f"interval; ~ marks one wider than {100 * WIDE:g} % to a side."
 )
 NOISE_TEXT = "A/A: the time of a second process of one participant / that of the first."
+ALGORITHM_TEXT = (
+    "The algorithm of a tuned kernel of aoe is direct, winograd or strassen; TVM's are all direct."
+)
 ERROR_TEXT = "An error (err) is against double precision, as a part of the largest output."
 
 
@@ -74,7 +77,18 @@ def tuned(how: dict[str, Any] | None) -> str:
         return MISSING
     gain_s = how["first_gain_s"]
     first = "none" if gain_s is None else f"the first after {gain_s:.0f} s"
-    return f"{how['seconds']:.0f} s, {how['trials']} tried; gains proven: {first}"
+    text = f"{how['seconds']:.0f} s, {how['trials']} tried; gains proven: {first}"
+    counts = ", ".join(f"{name} {count}" for name, count in (how["algorithms"] or {}).items())
+    return f"{text}; {counts}" if counts else text
+
+
+def algorithm(entry: dict[str, Any]) -> str:
+    """Of the kernel that a tuner found for an operator. Others around it, which change layouts,
+    are direct."""
+    counts = entry.get("algorithms")
+    if not counts:
+        return MISSING
+    return ", ".join(name for name in counts if name != "direct") or "direct"
 
 
 def enlarged(row: dict[str, Any]) -> str:

@@ -83,7 +83,10 @@ def tune(participant: str, task: Task) -> Entry:
     sign.finish()
     if outcome.why and log.stat().st_size:
         outcome.why += f" (log: {log})"
-    return entry(participant, task, outcome)
+    made = entry(participant, task, outcome)
+    # Asked here, since the seconds of a tuner are those of its process.
+    algorithms = None if outcome.why else tuner.algorithms(task)
+    return made | {"algorithms": algorithms} if algorithms else made
 
 
 def tuned_case(case: Case, threads: int, budget_s: int, bench: Bench) -> tuple[Case, Entry]:
@@ -93,7 +96,7 @@ def tuned_case(case: Case, threads: int, budget_s: int, bench: Bench) -> tuple[C
     made = tune(OURS, Task(case, threads, limits, bench.environments, place))
     if made["status"] != "ok":
         raise Failure(f"it cannot be tuned: {made['why']}")
-    how = {key: made[key] for key in ("trials", "seconds", "first_gain_s")}
+    how = {key: made.get(key) for key in ("trials", "seconds", "first_gain_s", "algorithms")}
     return dataclasses.replace(case, found={OURS: TUNERS[OURS].found(place)}), how
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from environments import Environments
 from onnx import numpy_helper
 from operators.cases import FILE
 from peers import aoe_tune, tvm_tune
+from process import undisturbed_environment
 from row import Case
 
 # Generous: on a busy core MetaSchedule needs some 1.5 s for a trial.
@@ -46,6 +48,8 @@ class Tuner:
     command: Callable[[Task], list[str]]  # also puts into the folder what it needs there
     deadline: Callable[[Limits], float]  # seconds after which it should have stopped itself
     found: Callable[[Path], Path]  # in the folder: what its participant loads
+    # Of what was found: how many kernels use each class of algorithms, if the tuner has several.
+    algorithms: Callable[[Task], dict[str, int] | None]
 
 
 def definition(case: Case) -> str:
@@ -69,6 +73,16 @@ def aoe_command(task: Task) -> list[str]:
     ]
 
 
+def aoe_algorithms(task: Task) -> dict[str, int] | None:
+    """As `aoe bench` counts them; None if it does not load the file, or has no kernels."""
+    command = [
+        *(str(machine.PROGRAM), "bench", str(task.work / aoe_tune.TUNED), "--json"),
+        *("--threads", str(task.threads), "--seconds", "0.05"),
+    ]
+    ended = subprocess.run(command, capture_output=True, env=undisturbed_environment())
+    return None if ended.returncode else json.loads(ended.stdout).get("algorithms")
+
+
 def tvm_deadline(limits: Limits) -> float:
     return SECONDS_TO_START + SECONDS_PER_TRIAL * limits.trials
 
@@ -84,6 +98,11 @@ def tvm_command(task: Task) -> list[str]:
 
 
 TUNERS = {
-    "aoe": Tuner(aoe_command, lambda limits: limits.budget_s, lambda work: work / aoe_tune.TUNED),
-    "tvm": Tuner(tvm_command, tvm_deadline, lambda work: work),
+    "aoe": Tuner(
+        aoe_command,
+        lambda limits: limits.budget_s,
+        lambda work: work / aoe_tune.TUNED,
+        aoe_algorithms,
+    ),
+    "tvm": Tuner(tvm_command, tvm_deadline, lambda work: work, lambda task: None),
 }

@@ -235,7 +235,7 @@ def test_a_tuner_s_result_is_the_one_measured_beside_the_others():
     best = "TVM: 5.00 ms (11.0 GFLOP/s) in 100 s, 3 trials; as the tuner saw it 5.00 ms; err 2.0e-7"
     assert found.count(best) == 1
     assert "TVM / aoe: 2.000 [1.980, 2.020]" in found
-    assert "aoe: 2.50 ms (22.0 GFLOP/s) in 4.00 s, 3 trials; err 2.0e-7" in found
+    assert "aoe: 2.50 ms (22.0 GFLOP/s, winograd) in 4.00 s, 3 trials; err 2.0e-7" in found
     assert "TVM: failed: wrong outputs" in found
 
 

@@ -33,10 +33,14 @@ def test_a_row_has_times_ratios_and_errors():
 
 
 def test_a_row_that_was_tuned_says_how_that_went():
-    how = {"seconds": 61.2, "trials": 300, "first_gain_s": 8.8}
-    given = [row("models", "m", tuned=how), row("models", "n", tuned=how | {"first_gain_s": None})]
+    counts = {"direct": 20, "winograd": 5}
+    how = {"seconds": 61.2, "trials": 300, "first_gain_s": 8.8, "algorithms": counts}
+    nothing = how | {"first_gain_s": None, "algorithms": None}
+    given = [row("models", "m", tuned=how), row("models", "n", tuned=nothing)]
     tuned, without = shown(results(given))["Models, 1 thread"]
-    assert tuned["tuning"] == "61 s, 300 tried; gains proven: the first after 9 s"
+    assert tuned["tuning"] == (
+        "61 s, 300 tried; gains proven: the first after 9 s; direct 20, winograd 5"
+    )
     assert without["tuning"] == "61 s, 300 tried; gains proven: none"
 
 
@@ -87,6 +91,7 @@ def test_tuners_are_compared_by_what_they_found_and_by_their_seconds():
     tuners, gemm = tuned("gemm")
     more, killed = tuned("killed")
     killed["measured"]["tvm"] = failed("killed by SIGKILL")
+    more[0]["algorithms"] = {"direct": 3}
     del killed["ratios"]
     found = shown(results([gemm, killed], tuners=[*tuners, *more]))
     whole, partial = found["Tuned operators"]
@@ -103,12 +108,24 @@ def test_tuners_are_compared_by_what_they_found_and_by_their_seconds():
         "TVM / aoe s": "25.0",
         "aoe trials": "3",
         "TVM trials": "3",
+        "aoe algorithm": "winograd",
     }
+    assert partial["aoe algorithm"] == "direct"
     assert (partial["aoe ms"], partial["TVM ms"]) == ("2.50", "failed")
     assert partial["TVM / aoe ms"] == partial["TVM / aoe s"] == partial["error of TVM"] == "-"
     [reason] = found["Without a figure"]
     assert (reason["participant"], reason["why"]) == ("TVM", "killed by SIGKILL")
     assert list(found) == ["Tuned operators", "Without a figure"]
+
+
+def test_a_tuner_that_does_not_know_its_algorithm_leaves_it_open():
+    tuners, first = tuned("gemm")
+    more, second = tuned("crashed")
+    del more[0]["algorithms"]
+    found = shown(results([first, second], tuners=[*tuners, *more]))
+    assert [line["aoe algorithm"] for line in found["Tuned operators"]] == ["winograd", "-"]
+    assert "TVM's are all direct" in table.text(results([first], tuners=tuners)).replace("\n", " ")
+    assert "TVM's are all direct" not in table.text(results([row("models", "m")]))
 
 
 def test_text_and_markdown_say_who_took_part():

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 
 import aoe
 import environments
+import machine
 import numpy as np
 import onnx
 import pytest
@@ -353,8 +355,18 @@ def test_a_real_job_is_read(tmp_path):
     feeds = workload.random_inputs(np.random.default_rng(0))
     found = aoe.load(tuned.found["aoe"]).run(feeds)["output"]
     np.testing.assert_allclose(found, aoe.load(path).run(feeds)["output"], atol=1e-6)
+    assert how["algorithms"] == {"direct": 1}
     # The bank is its own.
     assert list(tmp_path.glob("tuned/*/aoe_data/*/op.db"))
+
+
+def test_an_operator_names_the_algorithm_of_its_kernel(tmp_path):
+    task = task_of("conv3x3_64_56x56", tmp_path)
+    found = task.work / aoe_tune.TUNED
+    subprocess.run([machine.PROGRAM, "compile", task.case.model, "-o", found], check=True)
+    assert tuners.aoe_algorithms(task)["winograd"] == 1
+    found.write_bytes(b"no model")
+    assert tuners.aoe_algorithms(task) is None
 
 
 def test_what_stops_aoe_is_told(tmp_path):
