@@ -106,7 +106,7 @@ test-frameworks: build
 BENCH_LISTS = SUITES MODELS OPERATORS PEERS BEFORE THREADS SECONDS TUNE TRIALS BUDGET JSON PAGE
 lower = $(shell echo $(1) | tr A-Z a-z)
 bench: build $(VENV)/.models
-	@$(VENV)/bin/python bench/run.py $(if $(QUICK),--quick) \
+	@$(VENV)/bin/python bench/run.py $(if $(QUICK),--quick) $(if $(STRASSEN),--allow_strassen) \
 	  $(foreach name,$(BENCH_LISTS),$(if $($(name)),--$(call lower,$(name)) "$($(name))"))
 
 sanitize: $(BUILD)/sanitize/build.ninja

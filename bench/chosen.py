@@ -12,7 +12,7 @@ import aoe
 import numpy as np
 from models import zoo
 from operators.cases import IDENTITY, Operator, operators
-from peers import BEFORE, OURS, RIVALS
+from peers import BEFORE, OURS, RIVALS, STRASSEN
 from tuning import suite as tuning
 from tuning.tuners import Limits
 
@@ -74,6 +74,11 @@ def read_options() -> argparse.Namespace:
         help=f"of aoe for each operator of the tuning suite, in seconds ({limits.budget_s})",
     )
     add("--tune", type=count, help="aoe first, from an empty bank, for so many seconds a row")
+    add(
+        "--allow_strassen",
+        action="store_true",
+        help="beside aoe as it is tuned, measure it tuned with Strassen's algorithm allowed",
+    )
     add("--json", type=Path, default=build / "results.json", help="where the results go")
     add("--page", type=Path, default=build / "results.html", help="where the page goes")
     add("--work", type=Path, default=build, help="for models, environments and logs")
@@ -90,6 +95,8 @@ def read_options() -> argparse.Namespace:
         refuse("--operators names some, but --suites has neither operators nor tuning")
     if options.before and not (options.before / "aoe" / "__init__.py").exists():
         refuse(f"--before: there is no Python package aoe in {options.before}")
+    if options.allow_strassen and not (options.tune or "tuning" in options.suites):
+        refuse("--allow_strassen is for tuned kernels: give --tune, or the suite tuning")
     if options.json == options.page:
         refuse("--json and --page are the same file")
     return options
@@ -104,9 +111,11 @@ def operators_to_tune(options: argparse.Namespace) -> list[str]:
 
 
 def chosen_participants(options: argparse.Namespace, modules: dict[str, Any]) -> list[str]:
-    before = [BEFORE] * bool(options.before)
+    # Without --tune Strassen's algorithm is for the tuning suite alone: no default kernel uses it.
+    builds = [BEFORE] * bool(options.before)
+    builds += [STRASSEN] * bool(options.allow_strassen and options.tune)
     if options.peers is None:
-        return [*PARTICIPANTS, *before]
+        return [*PARTICIPANTS, *builds]
     known = {name for name in PARTICIPANTS if name != OURS}
     known |= {modules[name].ENVIRONMENT for name in known}
     for peer in options.peers:
@@ -116,7 +125,7 @@ def chosen_participants(options: argparse.Namespace, modules: dict[str, Any]) ->
         for name in PARTICIPANTS
         if name == OURS or {name, modules[name].ENVIRONMENT} & set(options.peers)
     ]
-    return asked + before
+    return asked + builds
 
 
 def chosen_cases(options: argparse.Namespace) -> list[Chosen]:

@@ -15,7 +15,7 @@ from environments import Environments
 from intervals import FEWEST_PAIRS, Ratio, paired_ratio
 from models.zoo import ZooModel
 from operators.cases import Operator
-from peers import OURS, RIVALS
+from peers import OURS, RIVALS, STRASSEN
 from process import SECONDS_TO_LOAD, WORKER, Failure, Process
 from reference import error_against, outputs_in_double
 from rounds import FEWEST_ROUNDS, Turns, measure
@@ -199,4 +199,7 @@ def ratios(entries: dict[str, dict[str, Any]], base: str | None) -> dict[str, An
         if rivals:
             best = min(rivals, key=lambda name: to_ours[name].ratio)
             found["best"] = {"peer": best} | to_ours[best].as_dict()
+            if STRASSEN in whole:
+                ratio = paired_ratio(whole[best], whole[STRASSEN])
+                found["best_to_strassen"] = ratio.as_dict()
     return found

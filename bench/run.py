@@ -43,7 +43,7 @@ from intervals import FEWEST_PAIRS
 from models import zoo
 from models.builder import serialize
 from operators.cases import Operator, operators
-from peers import BEFORE, OURS, RIVALS, aoe_before, tvm_tune, tvm_tuned
+from peers import BEFORE, OURS, RIVALS, STRASSEN, aoe_before, aoe_strassen, tvm_tune, tvm_tuned
 from report import FORMAT
 from rounds import FEWEST_ROUNDS
 from row import Bench, Case, failed_row
@@ -63,6 +63,8 @@ def main() -> int:
     if options.before:
         participants[BEFORE] = aoe_before
         os.environ[aoe_before.FOLDER] = str(options.before.resolve())
+    if options.allow_strassen:  # In tables it comes right after aoe.
+        participants = {OURS: participants[OURS], STRASSEN: aoe_strassen} | participants
     names = chosen_participants(options, participants)
     cases = chosen_cases(options)
     to_tune = operators_to_tune(options)
@@ -93,7 +95,8 @@ def main() -> int:
     try:
         _measure(bench, names, cases, cores, options, results, save)
         if to_tune:
-            tuned = {OURS: participants[OURS], "tvm": tvm_tuned}
+            ours = {name: participants[name] for name in (OURS, STRASSEN) if name in participants}
+            tuned = ours | {"tvm": tvm_tuned}
             bench = Bench(environments, tuned, options.work, versions={})
             _tune(to_tune, bench, cores[:1], options, results, save)
         ended = 0
@@ -129,15 +132,18 @@ def _measure(
         before = machine.peak(cpus)
         seconds = _seconds(options, suite)
         fewest = FEWEST_PAIRS if options.quick else FEWEST_ROUNDS
+        builds = (OURS, BEFORE, STRASSEN)
         running = [
-            name for name in names if suite in ("models", "real") or name in (OURS, *RIVALS, BEFORE)
+            name for name in names if suite in ("models", "real") or name in (*builds, *RIVALS)
         ]
         try:
             case = _write(options.work / "cases", suite, model, operator)
-            how = None
+            how = {}
             if options.tune:
-                case, how = tuning.tuned_case(case, threads, options.tune, bench)
-                print(f"    {words.tuned(how)}", flush=True)
+                ours = [name for name in running if name in (OURS, STRASSEN)]
+                case, how = tuning.tuned_case(case, ours, threads, options.tune, bench)
+                for name, one in how.items():
+                    print(f"    {name}: {words.tuned(one)}", flush=True)
             row = bench.row(case, running, cpus, seconds, fewest)
             row |= {"tuned": how} if how else {}
         except Exception as error:  # Whatever one case suffers from, the others are measured.

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from intervals import FEWEST_PAIRS, Ratio, geometric_mean, median
-from peers import OURS
+from peers import OURS, STRASSEN
+
+# Comparisons with the faster rival, and whose they are.
+JUDGED = {"best": OURS, "best_to_strassen": STRASSEN}
 
 
 def summarize(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -16,7 +19,7 @@ def summarize(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         for threads in sorted({row["threads"] for row in chosen}):
             some = [row for row in chosen if row["threads"] == threads]
             peers = {name for row in some for name in row.get("ratios", {})}
-            for peer in [*sorted(peers), "best", "noise"]:
+            for peer in [*sorted(peers), *JUDGED, "noise"]:
                 pairs = [ratios for row in some if (ratios := _pairs(row, peer))]
                 if pairs:
                     head = {"suite": suite, "threads": threads, "peer": peer, "rows": len(pairs)}
@@ -59,9 +62,11 @@ def _pairs(row: dict[str, Any], peer: str) -> list[float]:
         if "noise" not in row:
             return []
         ours, theirs = measured[row["noise"]["of"]]["turns_ms"], row["noise"]["turns_ms"]
-    else:
-        peer = row.get("best", {}).get("peer") if peer == "best" else peer
-        if peer not in row.get("ratios", {}):
-            return []
+    elif peer in JUDGED and peer in row:
+        best = row["best"]["peer"]
+        ours, theirs = measured[JUDGED[peer]]["turns_ms"], measured[best]["turns_ms"]
+    elif peer in row.get("ratios", {}):
         ours, theirs = measured[OURS]["turns_ms"], measured[peer]["turns_ms"]
+    else:
+        return []
     return [b / a for a, b in zip(ours, theirs, strict=True)]

@@ -8,3 +8,5 @@ OURS = "aoe"
 RIVALS = ("onnxruntime", "openvino")
 # Another build of ours, if one is given.
 BEFORE = "aoe_before"
+# Ours tuned once more, with Strassen's algorithm allowed, if that is asked for.
+STRASSEN = "aoe_strassen"

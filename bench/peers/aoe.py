@@ -16,10 +16,12 @@ NOTE = "default kernels, not tuned; those of the tuning suite are"
 
 
 class Session:
-    def __init__(self, model: str, inputs: dict[str, np.ndarray], threads: int) -> None:
+    def __init__(
+        self, model: str, inputs: dict[str, np.ndarray], threads: int, **options: bool
+    ) -> None:
         import aoe
 
-        self._model = aoe.load(model, threads=threads)
+        self._model = aoe.load(model, threads=threads, **options)
         self._inputs = inputs
 
     def run(self) -> None:

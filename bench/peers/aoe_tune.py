@@ -74,12 +74,14 @@ def main() -> int:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--budget", type=int, required=True, help="seconds")
+    parser.add_argument("--allow_strassen", action="store_true")
     args = parser.parse_args()
 
     command = [
         str(args.program),
         *(f"--model={args.model}", "--job_type=2", f"--aicore_num={args.threads}"),
         *(f"--budget={args.budget}s", "--progress_bar=off", f"--output={TUNED}"),
+        *(["--allow_strassen"] if args.allow_strassen else []),
     ]
     ended = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
     sys.stderr.write(ended.stderr)

@@ -187,8 +187,8 @@ def summary(results: dict, names: dict[str, str]) -> Node:
     entries = [entry for entry in words.means(results) if entry["peer"] != "noise"]
     if not entries:
         return None
-    labels = {"best": words.FASTER, **names}
-    body = _pivot(entries, {key: f"{label} / aoe" for key, label in labels.items()})
+    labels = {"best": f"{words.FASTER} / aoe", "best_to_strassen": f"{words.FASTER} / aoe strassen"}
+    body = _pivot(entries, labels | {key: f"{name} / aoe" for key, name in names.items()})
     text = tag("p", SUMMARY_TEXT, class_="dim")
     return tag("section", tag("h2", "Summary"), text, body, id="summary")
 

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from peers import OURS
+from peers import OURS, STRASSEN
 
 from show import tuned, words
 from show.words import MISSING
@@ -16,6 +16,7 @@ from show.words import MISSING
 WIDTH = 110
 # A column of a screen has no room for whole names.
 FASTER = "faster of ORT, OV / aoe"
+FASTER_TO_STRASSEN = f"{FASTER} strassen"
 
 # Of an A/A interval, its upper by its lower end.
 BUSY = 1.2
@@ -114,26 +115,31 @@ def _suite(
 ) -> Table:
     """Operators also have their share of the roofline, and by how much their batch is enlarged."""
     present = [key for key in names if any(key in row["measured"] for row in rows)]
-    heads = ["case", *(names[key] for key in present), FASTER, "A/A", "error of aoe", "of peers"]
+    strassen = any("best_to_strassen" in row for row in rows)
+    heads = ["case", *(names[key] for key in present), FASTER]
+    heads += [FASTER_TO_STRASSEN] if strassen else []
+    ours = [key for key in (OURS, STRASSEN) if key in present]
+    heads += ["A/A", *(f"error of {names[key]}" for key in ours), "of peers"]
     heads += ["aoe of roofline (at best)", "enlarged"] if of_operators else []
-    with_tuning = any("tuned" in row for row in rows)
-    heads += ["tuning"] if with_tuning else []
+    tuned_ones = [key for key in present if any(key in row.get("tuned", {}) for row in rows)]
+    heads += [f"tuning of {names[key]}" for key in tuned_ones]
     body = []
     for row in rows:
         measured = row["measured"]
         errors = {key: e["error"] for key, e in measured.items() if e["status"] == "ok"}
-        ours = errors.pop(OURS, None)
+        own_errors = [errors.pop(key, None) for key in ours]
         bounds = [words.error(bound(errors.values())) for bound in (min, max) if errors]
         body.append(
             [
                 row["title"],
                 *(_time(measured[key]) if key in measured else "" for key in present),
                 words.ratio(row.get("best")),
+                *([words.ratio(row.get("best_to_strassen"))] if strassen else []),
                 words.ratio(row.get("noise")),
-                MISSING if ours is None else words.error(ours),
+                *(MISSING if error is None else words.error(error) for error in own_errors),
                 "..".join(bounds) or MISSING,
                 *([_share(row), words.enlarged(row)] if of_operators else []),
-                *([words.tuned(row.get("tuned"))] if with_tuning else []),
+                *(words.tuned(row.get("tuned", {}).get(key)) for key in tuned_ones),
             ]
         )
     return title, heads, body
@@ -149,7 +155,7 @@ def _share(row: dict[str, Any]) -> str:
 
 def _summary(entries: Sequence[dict[str, Any]], names: dict[str, str]) -> Table:
     labels = {key: f"{name} / aoe" for key, name in names.items()}
-    labels |= {"best": FASTER, "noise": "A/A (median)"}
+    labels |= {"best": FASTER, "best_to_strassen": FASTER_TO_STRASSEN, "noise": "A/A (median)"}
     body = [
         [
             words.MEANS[entry["suite"]],

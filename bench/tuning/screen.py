@@ -40,7 +40,7 @@ class SignOfLife:
 
 
 def line(item: dict[str, Any]) -> str:
-    head = f"{item['case']:32} {item['participant']:8} {item['threads']} thread(s)"
+    head = f"{item['case']:32} {item['participant']:12} {item['threads']} thread(s)"
     end = "" if item["status"] == "ok" else f"; {item['status']}: {item['why']}"
     if not item["points"]:
         return f"{head}  nothing measured in {item['seconds']:.0f} s{end}"

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from peers import OURS
 from process import Failure
 from row import Bench, Case, failed_row
 
@@ -89,15 +88,22 @@ def tune(participant: str, task: Task) -> Entry:
     return made | {"algorithms": algorithms} if algorithms else made
 
 
-def tuned_case(case: Case, threads: int, budget_s: int, bench: Bench) -> tuple[Case, Entry]:
-    """The case as aoe runs it once it was tuned, from an empty bank, and how that went."""
-    place = (bench.work / "tuned" / f"{case.zoo.name}-{threads}").resolve()
-    limits = Limits(budget_s=budget_s)
-    made = tune(OURS, Task(case, threads, limits, bench.environments, place))
-    if made["status"] != "ok":
-        raise Failure(f"it cannot be tuned: {made['why']}")
-    how = {key: made.get(key) for key in ("trials", "seconds", "first_gain_s", "algorithms")}
-    return dataclasses.replace(case, found={OURS: TUNERS[OURS].found(place)}), how
+def tuned_case(
+    case: Case, names: Sequence[str], threads: int, budget_s: int, bench: Bench
+) -> tuple[Case, dict[str, Entry]]:
+    """The case with what each of `names` found when it tuned it, from an empty bank, and how that
+    went."""
+    found, how = {}, {}
+    for name in names:
+        place = (bench.work / "tuned" / f"{case.zoo.name}-{name}-{threads}").resolve()
+        task = Task(case, threads, Limits(budget_s=budget_s), bench.environments, place)
+        made = tune(name, task)
+        if made["status"] != "ok":
+            raise Failure(f"it cannot be tuned: {made['why']}")
+        found[name] = TUNERS[name].found(place)
+        keys = ("trials", "seconds", "first_gain_s", "algorithms")
+        how[name] = {key: made.get(key) for key in keys}
+    return dataclasses.replace(case, found=found), how
 
 
 def alone_in(folder: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ import onnx
 from environments import Environments
 from onnx import numpy_helper
 from operators.cases import FILE
-from peers import aoe_tune, tvm_tune
+from peers import OURS, STRASSEN, aoe_tune, tvm_tune
 from process import undisturbed_environment
 from row import Case
 
@@ -65,19 +65,19 @@ def constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     return {f"input_{i}": weights[name] for i, name in enumerate(node.input) if name in weights}
 
 
-def aoe_command(task: Task) -> list[str]:
+def aoe_command(task: Task, *options: str) -> list[str]:
     return [
         *(sys.executable, aoe_tune.__file__, "--program", str(machine.PROGRAM)),
         *("--model", str(task.case.model.resolve()), "--threads", str(task.threads)),
-        *("--budget", str(task.limits.budget_s)),
+        *("--budget", str(task.limits.budget_s), *options),
     ]
 
 
-def aoe_algorithms(task: Task) -> dict[str, int] | None:
+def aoe_algorithms(task: Task, *options: str) -> dict[str, int] | None:
     """As `aoe bench` counts them; None if it does not load the file, or has no kernels."""
     command = [
         *(str(machine.PROGRAM), "bench", str(task.work / aoe_tune.TUNED), "--json"),
-        *("--threads", str(task.threads), "--seconds", "0.05"),
+        *("--threads", str(task.threads), "--seconds", "0.05", *options),
     ]
     ended = subprocess.run(command, capture_output=True, env=undisturbed_environment())
     return None if ended.returncode else json.loads(ended.stdout).get("algorithms")
@@ -97,12 +97,17 @@ def tvm_command(task: Task) -> list[str]:
     ]
 
 
-TUNERS = {
-    "aoe": Tuner(
-        aoe_command,
+def _aoe(*options: str) -> Tuner:
+    return Tuner(
+        lambda task: aoe_command(task, *options),
         lambda limits: limits.budget_s,
         lambda work: work / aoe_tune.TUNED,
-        aoe_algorithms,
-    ),
+        lambda task: aoe_algorithms(task, *options),
+    )
+
+
+TUNERS = {
+    OURS: _aoe(),
+    STRASSEN: _aoe("--allow_strassen"),
     "tvm": Tuner(tvm_command, tvm_deadline, lambda work: work, lambda task: None),
 }

@@ -296,6 +296,25 @@ def test_a_row_is_judged_by_the_faster_rival():
     assert found["noise"]["of"] == "onnxruntime"
 
 
+def test_the_faster_rival_is_compared_with_both_of_our_tuned_kernels():
+    ours = np.linspace(1, 2, 12)
+    times = {"aoe": ours, "onnxruntime": 3 * ours, "openvino": 2 * ours, "aoe_strassen": ours / 2}
+    measured = entries(**times)
+    found = one_row.ratios(measured, base=None)
+    assert found["best"]["ratio"] == pytest.approx(2)
+    assert found["best_to_strassen"]["ratio"] == pytest.approx(4)
+    assert found["ratios"]["aoe_strassen"]["ratio"] == pytest.approx(0.5)
+    row = {"suite": "models", "case": "m", "threads": 1, "measured": measured} | found
+    means = {entry["peer"]: round(entry["ratio"], 6) for entry in summarize([row, row])}
+    assert means == {
+        "onnxruntime": 3,
+        "openvino": 2,
+        "aoe_strassen": 0.5,
+        "best": 2,
+        "best_to_strassen": 4,
+    }
+
+
 def test_a_second_process_that_fails_is_not_forgotten():
     some = entries(aoe=[1] * 12, openvino=[1] * 12)
     some["twin"] = {"status": "failed", "why": "killed by SIGKILL, while timing"}
@@ -430,6 +449,7 @@ def command(*options: str) -> subprocess.CompletedProcess:
         (["--suites", "call", "--models", "minilm"], "--suites has none of models, real, narrow"),
         (["--json", "x", "--page", "x"], "--json and --page are the same file"),
         (["--threads", "1000"], "--threads: 1000, but there are"),
+        (["--allow_strassen"], "--allow_strassen is for tuned kernels: give --tune, or"),
         (["--suites", "tuning", "--operators", "max_pool"], "--operators: there is no 'max_pool'"),
     ],
 )
@@ -498,7 +518,14 @@ def test_a_whole_run_without_peers(tmp_path):
 # --- the command ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("given", "passed"), [([], ""), (["TUNE=3"], '--tune "3"')])
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ([], ""),
+        (["TUNE=3"], '--tune "3"'),
+        (["TUNE=3", "STRASSEN=1"], '--allow_strassen --tune "3"'),
+    ],
+)
 def test_make_passes_on_what_is_given_and_nothing_else(given, passed):
     command = ["make", "--dry-run", "--always-make", "bench", *given]
     undisturbed = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}

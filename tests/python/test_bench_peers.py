@@ -13,6 +13,8 @@ PARTICIPANTS = sorted(
     for file in PEERS.glob("*.py")
     if re.search(r"^NAME = ", file.read_text(), re.MULTILINE)
 )
+# Our own builds have no other environment, and no other documentation than this project's.
+OWN = ("aoe", "aoe_before", "aoe_strassen")
 REQUIREMENTS = sorted(PEERS.glob("*.txt"))
 
 
@@ -29,12 +31,7 @@ def test_a_participant_describes_itself(participant):
         text = getattr(module, constant)
         assert isinstance(text, str) and text and "\n" not in text, constant
     assert all(page.startswith("https://") for page in module.DOCUMENTATION)
-    # Our own builds have no other environment, and no other documentation than this project's.
-    assert (
-        (participant in ("aoe", "aoe_before"))
-        == (module.ENVIRONMENT is None)
-        == (not module.DOCUMENTATION)
-    )
+    assert (participant in OWN) == (module.ENVIRONMENT is None) == (not module.DOCUMENTATION)
     if module.ENVIRONMENT:
         assert (PEERS / f"{module.ENVIRONMENT}.txt").exists()
     # A tuner is a program, the others are loaded by the worker.
@@ -53,7 +50,7 @@ def test_requirements_are_pinned(file):
 def test_a_participant_is_in_its_environment(participant):
     module = importlib.import_module(f"peers.{participant}")
     file = PEERS / f"{module.ENVIRONMENT}.txt"
-    if participant in ("aoe", "aoe_before") and not file.exists():
+    if participant in OWN and not file.exists():
         return  # Built from the sources beside it, not installed from a list.
     names = {line.split("==")[0].lower() for line in file.read_text().splitlines()}
     assert module.PACKAGE.lower() in names

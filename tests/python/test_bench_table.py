@@ -1,7 +1,7 @@
 """The tables of the benchmark, and the words they share with the page."""
 
 import pytest
-from bench_results import failed, mean, ratio, results, row, tuned
+from bench_results import failed, mean, ratio, results, row, time, tuned
 from models.zoo import ZooModel
 from row import failed_row
 from show import page, table, words
@@ -36,12 +36,33 @@ def test_a_row_that_was_tuned_says_how_that_went():
     counts = {"direct": 20, "winograd": 5}
     how = {"seconds": 61.2, "trials": 300, "first_gain_s": 8.8, "algorithms": counts}
     nothing = how | {"first_gain_s": None, "algorithms": None}
-    given = [row("models", "m", tuned=how), row("models", "n", tuned=nothing)]
+    given = [row("models", "m", tuned={"aoe": how}), row("models", "n", tuned={"aoe": nothing})]
     tuned, without = shown(results(given))["Models, 1 thread"]
-    assert tuned["tuning"] == (
+    assert tuned["tuning of aoe"] == (
         "61 s, 300 tried; gains proven: the first after 9 s; direct 20, winograd 5"
     )
-    assert without["tuning"] == "61 s, 300 tried; gains proven: none"
+    assert without["tuning of aoe"] == "61 s, 300 tried; gains proven: none"
+
+
+def test_kernels_tuned_with_strassen_s_algorithm_have_their_own_columns():
+    how = {"seconds": 61.2, "trials": 300, "first_gain_s": None, "algorithms": {"strassen": 4}}
+    times = {"aoe": time(10.0), "aoe_strassen": time(8.0) | {"error": 3e-7}, "openvino": time(12.0)}
+    found = row("models", "m", measured=times, tuned=dict.fromkeys(["aoe", "aoe_strassen"], how))
+    found |= {"best_to_strassen": ratio(1.5)}
+    summary = [mean("models", "best_to_strassen", 1.5, 9)]
+    given = results([found, row("models", "n")], summary)
+    given["participants"]["aoe_strassen"] = given["participants"]["aoe"] | {"name": "aoe strassen"}
+    tables = shown(given)
+    tuned, without = tables["Models, 1 thread"]
+    assert tuned["aoe strassen"] == "8.00"
+    assert tuned["error of aoe strassen"] == "3.0e-7"
+    assert tuned["of peers"] == "2.0e-7..2.0e-7"
+    assert tuned[f"{FASTER} strassen"] == "1.500 [1.485, 1.515]"
+    assert tuned["tuning of aoe strassen"] == "61 s, 300 tried; gains proven: none; strassen 4"
+    assert without[f"{FASTER} strassen"] == without["tuning of aoe strassen"] == "-"
+    [line] = tables["Geometric means"]
+    assert line["of"] == f"{FASTER} strassen"
+    assert "faster of ONNX Runtime, OpenVINO / aoe strassen" in page.render(given)
 
 
 def test_what_failed_has_no_figure_but_a_reason():

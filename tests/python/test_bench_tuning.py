@@ -17,7 +17,8 @@ import onnx
 import pytest
 from environments import Environments
 from operators.cases import Operand, Workload, operators
-from peers import aoe_tune, tvm_tune
+from peers import aoe as ours
+from peers import aoe_strassen, aoe_tune, tvm_tune
 from row import Bench, Case
 from tuning import suite as tuning
 from tuning import tuner as tuner_process
@@ -262,6 +263,31 @@ def test_a_participant_loads_what_was_found(tmp_path, monkeypatch):
     ]
 
 
+def test_a_case_is_tuned_without_and_with_strassen_s_algorithm(tmp_path, scripted):
+    name = tuning.OPERATORS[0]
+    done = "say(done=True, trials=8, first_gain_s=1.5)"
+    scripted("aoe", {name: done})
+    scripted("aoe_strassen", {name: done.replace("8", "9")})
+    bench = FakeBench(tmp_path, [])
+    case = case_of(name, tmp_path / "cases")
+    tuned, how = tuning.tuned_case(case, ["aoe", "aoe_strassen"], 1, 3, bench)
+    assert {key: one["trials"] for key, one in how.items()} == {"aoe": 8, "aoe_strassen": 9}
+    assert tuned.found == {
+        key: tmp_path / "tuned" / f"{name}-{key}-1" / "tuned.om" for key in ("aoe", "aoe_strassen")
+    }
+    scripted("aoe_strassen", {name: "sys.exit(3)"})
+    with pytest.raises(tuning.Failure, match=r"it cannot be tuned: .*exit code 3"):
+        tuning.tuned_case(case, ["aoe", "aoe_strassen"], 1, 3, bench)
+
+
+def test_strassen_s_algorithm_is_loaded_where_it_was_allowed(monkeypatch):
+    asked = []
+    monkeypatch.setattr(aoe, "load", lambda *_, **options: asked.append(options))
+    for participant in (ours, aoe_strassen):
+        participant.load("tuned.om", {}, 1)
+    assert asked == [{"threads": 1}, {"threads": 1, "allow_strassen": True}]
+
+
 def test_a_row_where_all_failed_says_why(tmp_path, scripted):
     name = tuning.OPERATORS[0]
     scripted("tvm", {name: "sys.exit(3)"})
@@ -317,13 +343,16 @@ def test_tvm_gets_the_model_s_own_weights(tmp_path):
         np.testing.assert_array_equal(arrays["input_1"], onnx.numpy_helper.to_array(weight))
 
 
-def test_aoe_tunes_the_model_and_tells_what_it_tried(tmp_path):
+@pytest.mark.parametrize(
+    ("participant", "more"), [("aoe", []), ("aoe_strassen", ["--allow_strassen"])]
+)
+def test_aoe_tunes_the_model_and_tells_what_it_tried(tmp_path, participant, more):
     """With a script in the place of the program."""
     task = task_of("softmax_32x3x197x197", tmp_path)
     program = tmp_path / "aoe"
     program.write_text(f"#!{sys.executable}\n{FAKE_AOE}")
     program.chmod(0o755)
-    command = tuners.aoe_command(task)
+    command = tuners.TUNERS[participant].command(task)
     command[command.index("--program") + 1] = str(program)
     outcome = tuner_process.follow(command, task.work / "log.txt", 600.0)
     assert outcome.why is None
@@ -338,6 +367,7 @@ def test_aoe_tunes_the_model_and_tells_what_it_tried(tmp_path):
         "--budget=3s",
         "--progress_bar=off",
         f"--output={aoe_tune.TUNED}",
+        *more,
     ]
 
 
@@ -349,7 +379,8 @@ def test_a_real_job_is_read(tmp_path):
     path.write_bytes(workload.build().SerializeToString())
     case = replace(case_of(tuning.OPERATORS[0], tmp_path), model=path)
     bench = SimpleNamespace(work=tmp_path, environments=None)
-    tuned, how = tuning.tuned_case(case, 1, 600, bench)
+    tuned, hows = tuning.tuned_case(case, ["aoe"], 1, 600, bench)
+    how = hows["aoe"]
     assert how["trials"] > 1
     assert how["first_gain_s"] is None or 0 < how["first_gain_s"] < how["seconds"]
     feeds = workload.random_inputs(np.random.default_rng(0))
