@@ -24,6 +24,19 @@ double rounded(double value, double steps) { return std::round(value * steps) / 
 double to_us(double ns) { return rounded(ns / 1e3, 1e3); }
 double to_ms(double ns) { return rounded(ns / 1e6, 1e6); }
 
+double improvement_percent(double before, double after) { return 100 * (before - after) / after; }
+
+// JSON has no infinities and NaNs, and readers expect numbers, not null. A field whose value is not
+// finite is omitted, for example the upper bound of a speed-up if too few pairs were measured.
+void set_number(Json& object, const char* field, double value) {
+  if (std::isfinite(value)) object[field] = value;
+}
+void set_improvement(Json& object, const char* field, double before, double after) {
+  if (std::isfinite(improvement_percent(before, after))) {
+    object[field] = improvement_text(before, after);
+  }
+}
+
 std::string_view mode_name(TuningMode mode) {
   switch (mode) {
     case TuningMode::impl: return "Impl";
@@ -43,24 +56,25 @@ std::string_view state_text(TuningOutcome::State state) {
 }
 
 Json evidence_of(const Gain& gain) {
-  return {{"samples", gain.samples},
-          {"speedup_low", gain.speedup_low},
-          {"speedup_high", gain.speedup_high},
-          {"noise_floor", gain.noise_floor}};
+  Json evidence{{"samples", gain.samples}};
+  set_number(evidence, "speedup_low", gain.speedup_low);
+  set_number(evidence, "speedup_high", gain.speedup_high);
+  set_number(evidence, "noise_floor", gain.noise_floor);
+  return evidence;
 }
 
 Json json_of(const Explanation& why) {
   Json decisions = Json::array();
   for (const DecisionLoss& one : why.decisions) {
-    decisions.push_back({{"decision", one.decision},
-                         {"before", one.before},
-                         {"after", one.after},
-                         {"loss", rounded(one.loss, 1e3)}});
+    Json decision{{"decision", one.decision}, {"before", one.before}, {"after", one.after}};
+    set_number(decision, "loss", rounded(one.loss, 1e3));
+    decisions.push_back(std::move(decision));
   }
-  return {{"bound_by", why.after.by_operations ? "operations" : "bytes"},
-          {"roof_share_before", rounded(why.before.share, 1e3)},
-          {"roof_share_after", rounded(why.after.share, 1e3)},
-          {"decisions", std::move(decisions)}};
+  Json explanation{{"bound_by", why.after.by_operations ? "operations" : "bytes"},
+                   {"decisions", std::move(decisions)}};
+  set_number(explanation, "roof_share_before", rounded(why.before.share, 1e3));
+  set_number(explanation, "roof_share_after", rounded(why.after.share, 1e3));
+  return explanation;
 }
 
 Json json_of(const OperatorOutcome& tuned) {
@@ -72,10 +86,10 @@ Json json_of(const OperatorOutcome& tuned) {
   if (tuned.why) evidence.update(json_of(*tuned.why));
   const double before_us = to_us(tuned.gain.before_ns);
   const double after_us = to_us(tuned.gain.after_ns);
-  const Json performance{{"performance_before_tune(us)", before_us},
-                         {"performance_after_tune(us)", after_us},
-                         {"performance_improvement", improvement_text(before_us, after_us)},
-                         {"update_mode", tuned.tuned == Tuned::update ? "update" : "add"}};
+  Json performance{{"update_mode", tuned.tuned == Tuned::update ? "update" : "add"}};
+  set_number(performance, "performance_before_tune(us)", before_us);
+  set_number(performance, "performance_after_tune(us)", after_us);
+  set_improvement(performance, "performance_improvement", before_us, after_us);
   return {{"op_name", tuned.name},
           {"op_type", tuned.types.size() == 1 ? Json(tuned.types[0]) : Json(tuned.types)},
           {"tune_performance", {{mode_name(tuned.mode), performance}}},
@@ -97,13 +111,15 @@ Json opat_of(const TuningOutcome& outcome) {
   for (const OperatorOutcome& tuned : outcome.operators) {
     opat["repo_modified_operators"].push_back(json_of(tuned));
   }
-  if (outcome.baseline_ns) opat["model_baseline_performance(ms)"] = to_ms(*outcome.baseline_ns);
+  if (outcome.baseline_ns) {
+    set_number(opat, "model_baseline_performance(ms)", to_ms(*outcome.baseline_ns));
+  }
   if (ended && outcome.model) {
     const double before_ms = to_ms(outcome.model->before_ns);
     const double after_ms = to_ms(outcome.model->after_ns);
-    opat["model_baseline_performance(ms)"] = before_ms;
-    opat["model_result_performance(ms)"] = after_ms;
-    opat["model_performance_improvement"] = improvement_text(before_ms, after_ms);
+    set_number(opat, "model_baseline_performance(ms)", before_ms);
+    set_number(opat, "model_result_performance(ms)", after_ms);
+    set_improvement(opat, "model_performance_improvement", before_ms, after_ms);
     opat["evidence"] = evidence_of(*outcome.model);
   }
   if (outcome.state == TuningOutcome::State::failed) {
@@ -122,12 +138,15 @@ void write_durably(const fs::path& file, const std::string& text) {
 }  // namespace
 
 std::string improvement_text(double before, double after) {
-  return fmt::format("{:.2f}%", 100 * (before - after) / after);
+  return fmt::format("{:.2f}%", improvement_percent(before, after));
 }
 
 std::string result_text(const TuningOutcome& outcome) {
   Json basic{{"tuning_name", outcome.name}};
-  if (outcome.state != TuningOutcome::State::incomplete) {
+  // NaN and what no integer can represent would be rounded to an arbitrary number.
+  constexpr double kMostSeconds = 0x1p62;
+  if (outcome.state != TuningOutcome::State::incomplete &&
+      std::abs(outcome.seconds) <= kMostSeconds) {
     basic["tuning_time(s)"] = std::llround(outcome.seconds);
   }
   Json all = Json::array({{{"basic", basic}}});

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -159,6 +160,43 @@ TEST(ResultFileTest, NamesOfAnyBytesMakeValidJson) {
   TuningOutcome outcome = sample();
   outcome.operators[0].name = "\xff\"\n";
   EXPECT_TRUE(Json::accept(result_text(outcome)));
+}
+
+TEST(ResultFileTest, NumbersThatAreNotFiniteAreOmitted) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  TuningOutcome outcome = sample();
+  outcome.seconds = kNaN;
+  outcome.model->after_ns = kNaN;
+  outcome.model->speedup_high = kInfinity;  // of fewer pairs than an interval needs
+  outcome.operators[0].gain.after_ns = 0;
+  outcome.operators[0].why =
+      Explanation{{true, 1, kInfinity}, {true, 1, 0.5}, {{"a", "", "", kNaN}}};
+  const std::string text = result_text(outcome);
+  for (const char* wrong : {"null", "nan", "inf"}) {
+    EXPECT_EQ(text.find(wrong), std::string::npos) << wrong << " in " << text;
+  }
+  const Json result = Json::parse(text);
+  EXPECT_FALSE(result[0]["basic"].contains("tuning_time(s)"));
+  const Json& opat = result[1]["OPAT"];
+  EXPECT_EQ(opat["model_baseline_performance(ms)"], 113.588725);
+  EXPECT_FALSE(opat.contains("model_result_performance(ms)"));
+  EXPECT_FALSE(opat.contains("model_performance_improvement"));
+  EXPECT_EQ(opat["evidence"], Json::parse(R"json({"samples": 0, "speedup_low": 0.0,
+    "noise_floor": 1.0})json"));
+  const Json& modified = opat["repo_modified_operators"][0];
+  EXPECT_EQ(modified["tune_performance"]["Format"], Json::parse(R"json({
+    "performance_before_tune(us)": 134.0, "performance_after_tune(us)": 0.0,
+    "update_mode": "add"})json"));
+  EXPECT_FALSE(modified["evidence"].contains("roof_share_before"));
+  EXPECT_EQ(modified["evidence"]["roof_share_after"], 0.5);
+  EXPECT_FALSE(modified["evidence"]["decisions"][0].contains("loss"));
+}
+
+TEST(ResultFileTest, ADurationThatNoIntegerRepresentsIsOmitted) {
+  TuningOutcome outcome = sample();
+  outcome.seconds = 1e30;
+  EXPECT_FALSE(Json::parse(result_text(outcome))[0]["basic"].contains("tuning_time(s)"));
 }
 
 TEST(TimeTextTest, SaysMoments) {
