@@ -15,8 +15,9 @@ foreach(source IN LISTS fuzz_sources)
   set_property(GLOBAL APPEND PROPERTY aoe_fuzz_targets ${name})
 endforeach()
 
-# Readers outside of the library.
+# Readers and writers outside of the library.
 target_link_libraries(journal_read PRIVATE aoe_tuning)
+target_link_libraries(result_write PRIVATE aoe_tuning nlohmann_json::nlohmann_json)
 target_sources(npy_read PRIVATE src/cli/npy.cpp src/cli/zip.cpp)
 target_compile_options(npy_read PRIVATE -fsanitize=fuzzer-no-link)
 target_link_libraries(npy_read PRIVATE aoe::minizip)

@@ -7,6 +7,7 @@
     tools/make_fuzz_seeds.py bank_read DIR        banks with policies for these examples
     tools/make_fuzz_seeds.py journal_read DIR     the first entries of a job that build/aoe runs
     tools/make_fuzz_seeds.py npy_read DIR         arrays that numpy writes
+    tools/make_fuzz_seeds.py result_write DIR     bytes that the target takes for an outcome
 
 A model is taken if it shows an operator, attribute or kind of value that no smaller one shows.
 """
@@ -41,6 +42,7 @@ def main() -> int:
         "bank_read": banks,
         "journal_read": journals,
         "npy_read": arrays,
+        "result_write": noise,
     }
     if len(sys.argv) != 3 or sys.argv[1] not in makers:
         print(f"usage: make_fuzz_seeds.py {'|'.join(makers)} DIR", file=sys.stderr)
@@ -136,6 +138,12 @@ def arrays() -> dict[str, bytes]:
         np.savez(file, x=made["floats"])
         seeds["one.npz"] = file.getvalue()
     return seeds
+
+
+def noise() -> dict[str, bytes]:
+    """Enough bytes for outcomes of no, of some and of all operators that a target makes."""
+    random = np.random.default_rng(0)
+    return {f"noise{size}": random.bytes(size) for size in (0, 64, 512, 4096)}
 
 
 def chosen_models() -> dict[str, bytes]:
