@@ -4,6 +4,7 @@ import json
 
 import aoe
 import numpy as np
+import om_files
 import onnx
 import pytest
 from onnx_models import model, node
@@ -186,3 +187,127 @@ def test_products_of_a_million_terms_keep_their_digits(rows, columns, constant, 
     loaded = aoe.load(product.SerializeToString())
     y = loaded.run({"a": a} if constant else {"a": a, "b": b})["y"]
     np.testing.assert_allclose(y, a.astype(np.float64) @ b.astype(np.float64), rtol=5e-5)
+
+
+# --- Strassen's algorithm -------------------------------------------------------------------------
+
+ROWS, DEPTH, COLUMNS = 48, 256, 128
+FEATURES = np.random.default_rng(3).normal(0, 0.05, (DEPTH, COLUMNS)).astype(np.float32)
+ONE_THREAD = ("--threads", 1)
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory):
+    """An .om file with a policy by which its product runs by Strassen's algorithm."""
+    folder = tmp_path_factory.mktemp("numerics")
+    onnx.save(
+        model(
+            [node("y = MatMul(x, w)")],
+            {"x": ("float32", [ROWS, DEPTH])},
+            {"y": ("float32", [ROWS, COLUMNS])},
+            {"w": FEATURES},
+        ),
+        folder / "product.onnx",
+    )
+    succeeds("compile", folder / "product.onnx", "-o", folder / "product.om", *ONE_THREAD)
+    om = om_files.read(folder / "product.om")
+    workload = (
+        f"in %0 f32[{ROWS},{DEPTH}]\nweight %1 f32[{DEPTH},{COLUMNS}]\n"
+        f"%2 f32[{ROWS},{COLUMNS}] = sum(r:{DEPTH}) %0[a, r] * %1[r, b]\nout %2\n"
+    )
+    policy = succeeds("kernel", workload, "--policy", "stage 0 strassen", "--emit", "policy")
+    (stored,) = om.structure.policies
+    stored.text = policy.encode()
+    (folder / "product.om").write_bytes(om.to_bytes())
+    return folder / "product.om"
+
+
+def test_strassen_runs_only_where_it_is_allowed(product):
+    assert algorithms(product, *ONE_THREAD, "--allow_strassen") == {"strassen": 1}
+    assert algorithms(product, *ONE_THREAD) == {"direct": 1}
+    assert algorithms(product, *ONE_THREAD, "--op_select_implmode=high_precision") == {"direct": 1}
+
+
+def by_direct(product, x):
+    return aoe.load(product, threads=1).run({"x": x})["y"]
+
+
+def by_strassen(product, x):
+    return aoe.load(product, threads=1, allow_strassen=True).run({"x": x})["y"]
+
+
+def rows():
+    """Inputs of the product by what they are like. Rows 2i and 2i + 1 are a pair."""
+    random = np.random.default_rng(4)
+    plain = random.normal(size=(ROWS, DEPTH))
+    outlier = plain.copy()
+    outlier[10, 11] = 1e6
+    scaled = plain.copy()
+    scaled[::2] *= 1e4
+    zeros = plain.copy()
+    zeros[1::2] = 0
+    return {
+        "plain": plain,
+        "heavy tails": random.standard_t(1.2, size=plain.shape),
+        "an outlier": outlier,
+        "rows of different scale": scaled,
+        "rows of zeros": zeros,
+    }
+
+
+def errors(y, x):
+    return np.abs(y - x.astype(np.float64) @ FEATURES.astype(np.float64))
+
+
+def direct_bound(x):
+    """The sums of the magnitudes of the terms."""
+    return np.abs(x).astype(np.float64) @ np.abs(FEATURES)
+
+
+def strassen_bound(x):
+    """The largest numbers of two rows together, times those of the two columns that are added."""
+    pairs = np.abs(x).reshape(-1, 2, DEPTH).max(axis=(1, 2)).repeat(2)
+    columns = np.abs(FEATURES).sum(axis=0).reshape(2, -1).max(axis=0)
+    return pairs[:, None] * np.tile(columns, 2)
+
+
+# Parts of the bounds; the rounding error of one float is 6e-8. Strassen's bound is looser: it takes
+# the largest number of a row for each.
+DIRECT_ERROR = 2e-6
+STRASSEN_ERROR = 5e-7
+
+
+@pytest.mark.parametrize("kind", rows())
+def test_errors_of_strassen_are_bounded_by_pairs_of_rows(product, kind):
+    x = rows()[kind].astype(np.float32)
+    assert (errors(by_strassen(product, x), x) < STRASSEN_ERROR * strassen_bound(x)).all()
+
+
+@pytest.mark.parametrize("kind", rows())
+def test_errors_without_strassen_are_bounded_by_each_row(product, kind):
+    x = rows()[kind].astype(np.float32)
+    assert (errors(by_direct(product, x), x) <= DIRECT_ERROR * direct_bound(x)).all()
+
+
+@pytest.mark.parametrize("kind", ["rows of different scale", "rows of zeros"])
+def test_strassen_does_not_keep_the_bound_of_each_row(product, kind):
+    """So the two tests above are about two algorithms."""
+    x = rows()[kind].astype(np.float32)
+    beyond = errors(by_strassen(product, x), x) > DIRECT_ERROR * direct_bound(x)
+    assert beyond[1::2].any(axis=1).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_stays_in_its_row(product, value):
+    x = rows()["plain"].astype(np.float32)
+    clean_direct, clean_strassen = by_direct(product, x), by_strassen(product, x)
+    x[5, -1] = value
+    direct, strassen = by_direct(product, x), by_strassen(product, x)
+    assert not np.isfinite(direct[5]).any()
+    np.testing.assert_array_equal(np.delete(direct, 5, axis=0), np.delete(clean_direct, 5, axis=0))
+    # By Strassen's algorithm in its pair.
+    assert not np.isfinite(strassen[5]).any()
+    assert not np.isfinite(strassen[4]).all()
+    np.testing.assert_array_equal(
+        np.delete(strassen, [4, 5], axis=0), np.delete(clean_strassen, [4, 5], axis=0)
+    )
