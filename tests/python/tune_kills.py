@@ -77,6 +77,9 @@ class Job:
         for result in self.results():
             json.loads(result.read_text())
 
+    def has_operators(self) -> bool:
+        return len(json.loads(self.results()[-1].read_text())) > 1
+
     def opat(self) -> dict:
         """The part of the newest result file that tells of operators."""
         return json.loads(self.results()[-1].read_text())[1]["OPAT"]
