@@ -311,3 +311,41 @@ def test_what_is_not_finite_stays_in_its_row(product, value):
     np.testing.assert_array_equal(
         np.delete(strassen, [4, 5], axis=0), np.delete(clean_strassen, [4, 5], axis=0)
     )
+
+
+# --- other policies than the default --------------------------------------------------------------
+
+CLASSES = 18710  # As many as the text recognition of the trained models has.
+# Vectors of rows: no lanes share the sum of a row.
+BY_ROWS = """stage 0 root
+stage 3 root
+loops outer=0 [r:4x2]
+loops outer=0 [b:4x4]
+loops outer=0 [a:4x2]
+loops outer=2 []
+"""
+
+
+def test_a_softmax_with_one_large_term_keeps_the_others(tmp_path):
+    """In one accumulator, terms below the rounding error of the large one would be lost."""
+    shape = [1, 8, CLASSES]
+    onnx.save(
+        model(
+            [node("y = Softmax(x)", axis=2)],
+            {"x": ("float32", shape)},
+            {"y": ("float32", shape)},
+            opset=11,
+        ),
+        tmp_path / "softmax.onnx",
+    )
+    succeeds("compile", tmp_path / "softmax.onnx", "-o", tmp_path / "softmax.om", *ONE_THREAD)
+    om = om_files.read(tmp_path / "softmax.om")
+    (stored,) = om.structure.policies
+    stored.text = BY_ROWS.encode()
+    (tmp_path / "softmax.om").write_bytes(om.to_bytes())
+    x = np.full(shape, -17, np.float32)  # exp(-17) is 4e-8, all of them together 8e-4.
+    x[..., 0] = 0
+    y = aoe.load(tmp_path / "softmax.om", threads=1).run({"x": x})["y"]
+    terms = np.exp(x.astype(np.float64))
+    expected = terms / terms.sum(axis=2, keepdims=True)
+    assert np.max(np.abs(y - expected) / expected) < 1e-4
