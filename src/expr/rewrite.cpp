@@ -1,7 +1,6 @@
 #include "expr/rewrite.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "expr/affine.h"
@@ -9,54 +8,16 @@
 namespace aoe {
 namespace {
 
-class Rewriter {
- public:
-  explicit Rewriter(const std::function<Expr(const Expr&)>& replace) : replace_(replace) {}
-
-  Expr operator()(const Expr& expr) {
-    const auto known = done_.find(&*expr);
-    if (known != done_.end()) return known->second;
-    const Expr replaced = replace_(expr);
-    return done_[&*expr] = replaced ? replaced : rebuilt(expr);
+// Folds the division of constant positions, which arises from unrolled taps.
+Expr divided(ExprOp op, const Expr& a, const Expr& b) {
+  const bool known =
+      a.dtype() == DType::i64 && a.is_constant() && b.is_constant() && a->id >= 0 && b->id > 0;
+  if (known && op == ExprOp::div) return Expr::integer(DType::i64, a->id / b->id);
+  if (known && (op == ExprOp::mod || op == ExprOp::rem)) {
+    return Expr::integer(DType::i64, a->id % b->id);
   }
-
- private:
-  Expr rebuilt(const Expr& expr) {
-    std::vector<Expr> operands;
-    bool same = true;
-    for (const Expr& operand : expr->operands) {
-      operands.push_back((*this)(operand));
-      same = same && &*operands.back() == &*operand;
-    }
-    if (same) return expr;
-    switch (expr->op) {
-      case ExprOp::load: {
-        Expr::Node load = *expr;
-        load.operands = std::move(operands);
-        return Expr(std::move(load));
-      }
-      case ExprOp::cast: return cast(expr.dtype(), operands[0]);
-      case ExprOp::select: return select(operands[0], operands[1], operands[2]);
-      default: break;
-    }
-    if (operands.size() == 1) return unary(expr->op, operands[0]);
-    return divided(expr->op, operands[0], operands[1]);
-  }
-
-  // Folds the division of constant positions, which arises from unrolled taps.
-  static Expr divided(ExprOp op, const Expr& a, const Expr& b) {
-    const bool known =
-        a.dtype() == DType::i64 && a.is_constant() && b.is_constant() && a->id >= 0 && b->id > 0;
-    if (known && op == ExprOp::div) return Expr::integer(DType::i64, a->id / b->id);
-    if (known && (op == ExprOp::mod || op == ExprOp::rem)) {
-      return Expr::integer(DType::i64, a->id % b->id);
-    }
-    return binary(op, a, b);
-  }
-
-  const std::function<Expr(const Expr&)>& replace_;
-  std::map<const Expr::Node*, Expr> done_;
-};
+  return binary(op, a, b);
+}
 
 // The outcome of a comparison if it is the same for all positions, else none.
 std::optional<bool> outcome(const Expr& condition, const Shape& extents) {
@@ -84,14 +45,48 @@ std::optional<bool> outcome(const Expr& condition, const Shape& extents) {
 
 }  // namespace
 
-Expr rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& replace) {
-  return Rewriter(replace)(expr);
+Expr Rewriter::operator()(const Expr& expr) {
+  const auto known = done_.find(&*expr);
+  if (known != done_.end()) return known->second.to;
+  const Expr replaced = replace_(expr);
+  const Expr to = replaced ? replaced : rebuilt(expr);
+  done_.try_emplace(&*expr, Rewritten{expr, to});
+  return to;
+}
+
+Expr Rewriter::rebuilt(const Expr& expr) {
+  std::vector<Expr> operands;
+  operands.reserve(expr->operands.size());
+  bool same = true;
+  for (const Expr& operand : expr->operands) {
+    operands.push_back((*this)(operand));
+    same = same && &*operands.back() == &*operand;
+  }
+  if (same) return expr;
+  switch (expr->op) {
+    case ExprOp::load: {
+      Expr::Node load = *expr;
+      load.operands = std::move(operands);
+      return Expr(std::move(load));
+    }
+    case ExprOp::cast: return cast(expr.dtype(), operands[0]);
+    case ExprOp::select: return select(operands[0], operands[1], operands[2]);
+    default: break;
+  }
+  if (operands.size() == 1) return unary(expr->op, operands[0]);
+  return divided(expr->op, operands[0], operands[1]);
+}
+
+Expr rewrite(const Expr& expr, const Rewriter::Replace& replace) { return Rewriter(replace)(expr); }
+
+Rewriter axes_rewriter(const std::vector<Expr>& axes) {
+  return Rewriter([&axes](const Expr& e) {
+    return e->op == ExprOp::axis ? axes[static_cast<size_t>(e->id)] : Expr{};
+  });
 }
 
 Expr with_axes(const Expr& expr, const std::vector<Expr>& axes) {
-  return rewrite(expr, [&](const Expr& e) {
-    return e->op == ExprOp::axis ? axes[static_cast<size_t>(e->id)] : Expr{};
-  });
+  return axes_rewriter(axes)(expr);
 }
 
 std::vector<Expr> moved_axes(size_t count, size_t axis, const Expr& position, int shift) {
@@ -101,14 +96,10 @@ std::vector<Expr> moved_axes(size_t count, size_t axis, const Expr& position, in
   return axes;
 }
 
-Expr decided(const Expr& expr, const Shape& extents) {
-  return rewrite(expr, [&](const Expr& e) -> Expr {
-    if (e->op != ExprOp::select) return {};
-    if (const auto known = outcome(e->operands[0], extents)) {
-      return decided(e->operands[*known ? 1 : 2], extents);
-    }
-    return {};
-  });
+std::optional<Expr> taken_branch(const Expr& select, const Shape& extents) {
+  const auto known = outcome(select->operands[0], extents);
+  if (!known) return std::nullopt;
+  return select->operands[*known ? 1 : 2];
 }
 
 void for_each_node(const Expr& expr, const std::function<void(const Expr&)>& visit) {

@@ -1,24 +1,50 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "expr/workload.h"
 
 namespace aoe {
 
 // Replaces every node for which `replace` returns an expression, outermost first; replacements are
-// not rewritten again. Shared nodes stay shared, and constant index arithmetic is folded.
-Expr rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& replace);
+// not rewritten again. Constant index arithmetic is folded. Nodes that several expressions share
+// are rewritten once and stay shared: the results of a loop have most of their nodes in common.
+class Rewriter {
+ public:
+  using Replace = std::function<Expr(const Expr&)>;
+
+  explicit Rewriter(Replace replace) : replace_(std::move(replace)) {}
+
+  Expr operator()(const Expr& expr);
+
+ private:
+  // Keys are addresses, so the nodes that have them must not be freed.
+  struct Rewritten {
+    Expr from;
+    Expr to;
+  };
+
+  Expr rebuilt(const Expr& expr);
+
+  Replace replace_;
+  std::unordered_map<const Expr::Node*, Rewritten> done_;
+};
+
+// The same for one expression.
+Expr rewrite(const Expr& expr, const Rewriter::Replace& replace);
 
 // Replaces axis i by `axes[i]`.
 Expr with_axes(const Expr& expr, const std::vector<Expr>& axes);
+Rewriter axes_rewriter(const std::vector<Expr>& axes);
 
 // An argument for with_axes: `axis` becomes `position`, and the axes after it move by `shift`.
 std::vector<Expr> moved_axes(size_t count, size_t axis, const Expr& position, int shift);
 
-// Replaces selects whose condition is the same for all positions by the branch that is taken.
-Expr decided(const Expr& expr, const Shape& extents);
+// The branch of a select that is taken, if the condition is the same for all positions; else none.
+std::optional<Expr> taken_branch(const Expr& select, const Shape& extents);
 
 // Calls `visit` once for every node, in pre-order.
 void for_each_node(const Expr& expr, const std::function<void(const Expr&)>& visit);

@@ -34,15 +34,16 @@ namespace aoe {
 namespace {
 
 // Replaces loads that cannot leave their buffer by loads at linear offsets.
-Expr linearized(const std::vector<NestBuffer>& buffers, const Expr& expr, const Shape& extents) {
-  return rewrite(expr, [&](const Expr& e) -> Expr {
+void linearize(const std::vector<NestBuffer>& buffers, Loop& loop) {
+  Rewriter linearized([&](const Expr& e) -> Expr {
     if (e->op != ExprOp::load || e->linear) return {};
     const Shape& shape = buffers[static_cast<size_t>(e->id)].shape;
     std::vector<Expr> index = index_of(e);
-    if (!stays_inside(index, shape, extents)) return {};
-    for (Expr& position : index) position = linearized(buffers, position, extents);
+    if (!stays_inside(index, shape, loop.extents)) return {};
+    for (Expr& position : index) position = linearized(position);
     return Expr::linear_load(e->id, e.dtype(), offset_of(index, shape));
   });
+  loop.for_each_expr([&](Expr& e) { e = linearized(e); });
 }
 
 // Whether `axis` and the next one can be merged: in every offset the stride of the outer one is
@@ -304,7 +305,7 @@ class GroupLowering {
 }  // namespace
 
 Loop lower_loop(const std::vector<NestBuffer>& buffers, Loop loop, size_t outer, size_t* kept) {
-  loop.for_each_expr([&](Expr& e) { e = linearized(buffers, e, loop.extents); });
+  linearize(buffers, loop);
   const auto is_kept = [&](size_t axis) { return kept != nullptr && *kept == axis; };
   const auto remove = [&](size_t axis) {
     remove_axis(loop, axis);

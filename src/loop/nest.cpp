@@ -63,7 +63,8 @@ void Loop::for_each_expr(const std::function<void(Expr&)>& visit) {
 }
 
 void Loop::substitute(const std::vector<Expr>& to) {
-  for_each_expr([&](Expr& expr) { expr = with_axes(expr, to); });
+  Rewriter rewritten = axes_rewriter(to);
+  for_each_expr([&](Expr& expr) { expr = rewritten(expr); });
 }
 
 void Loop::split(size_t axis, int64_t block) {

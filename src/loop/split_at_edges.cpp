@@ -61,20 +61,29 @@ Cuts cuts_of(const std::vector<NestBuffer>& buffers, const Loop& loop, size_t ou
   return cuts;
 }
 
-// Replaces loads that are out of range in the whole loop by their out-of-range value.
-Expr without_outside_loads(const std::vector<NestBuffer>& buffers, const Expr& expr,
-                           const Shape& extents) {
-  return rewrite(expr, [&](const Expr& e) -> Expr {
-    if (e->op != ExprOp::load || !has_out_of_range_value(e)) return {};
-    const Shape& shape = buffers[static_cast<size_t>(e->id)].shape;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const auto range = interval_of(e->operands[d], extents);
-      if (range && (range->high < 0 || range->low >= shape[d])) {
-        return without_outside_loads(buffers, e->operands.back(), extents);
-      }
+// Whether a load is out of range at all positions.
+bool is_outside(const std::vector<NestBuffer>& buffers, const Expr& load, const Shape& extents) {
+  if (!has_out_of_range_value(load)) return false;
+  const Shape& shape = buffers[static_cast<size_t>(load->id)].shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto range = interval_of(load->operands[d], extents);
+    if (range && (range->high < 0 || range->low >= shape[d])) return true;
+  }
+  return false;
+}
+
+// Replaces selects whose condition is the same in the whole loop by the branch that is taken, and
+// loads that are out of range in the whole loop by their out-of-range value.
+void simplify_results(const std::vector<NestBuffer>& buffers, Loop& loop) {
+  Rewriter simplified([&](const Expr& e) -> Expr {
+    if (e->op == ExprOp::select) {
+      if (const auto taken = taken_branch(e, loop.extents)) return simplified(*taken);
+    } else if (e->op == ExprOp::load && is_outside(buffers, e, loop.extents)) {
+      return simplified(e->operands.back());
     }
     return {};
   });
+  for (Expr& result : loop.results) result = simplified(result);
 }
 
 }  // namespace
@@ -104,9 +113,7 @@ std::vector<Loop> parts_of(const std::vector<NestBuffer>& buffers, const Loop& l
         if (pieces.size() > kMostParts) return {loop};
       }
       for (Loop& piece : pieces) {
-        for (Expr& result : piece.results) {
-          result = without_outside_loads(buffers, decided(result, piece.extents), piece.extents);
-        }
+        simplify_results(buffers, piece);
         next.push_back(std::move(piece));
       }
       if (next.size() > kMostParts) return {loop};

@@ -5,6 +5,7 @@
 #include "expr/affine.h"
 #include "expr/builder.h"
 #include "expr/parse.h"
+#include "expr/rewrite.h"
 
 namespace aoe {
 namespace {
@@ -54,6 +55,24 @@ TEST(Interval, ClampedLoadsAreBounded) {
   const auto clamped = interval_of(min(max(loaded, 0), 6), {4});
   ASSERT_TRUE(clamped);
   EXPECT_TRUE(clamped->within({0, 6}));
+}
+
+TEST(Rewriter, NodesThatExpressionsShareStayShared) {
+  Expr shared = axis(0) * axis(1);
+  std::vector<Expr> results{shared + 1, shared - 2};
+  shared = {};
+  int replaced = 0;
+  Rewriter rewritten([&](const Expr& e) {
+    if (e->op != ExprOp::axis) return Expr{};
+    ++replaced;
+    return axis(e->id + 1);
+  });
+  // Each is overwritten, which frees its nodes: new ones may get their addresses.
+  for (Expr& result : results) result = rewritten(result);
+  EXPECT_EQ(replaced, 2);
+  EXPECT_EQ(&*results[0]->operands[0], &*results[1]->operands[0]);
+  EXPECT_TRUE(results[0]->operands[0]->operands[0].is_axis(1));
+  EXPECT_TRUE(results[0]->operands[0]->operands[1].is_axis(2));
 }
 
 TEST(Workload, PrintsAsShortText) {
