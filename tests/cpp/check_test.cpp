@@ -16,6 +16,18 @@ Tensor floats(const std::vector<float>& elements) {
   return Tensor::of(elements, {static_cast<int64_t>(elements.size())});
 }
 
+// What is computed in a narrow type and then widened has the errors of the narrow one.
+TEST(Tolerance, FollowsTheNarrowestTypeOnTheWay) {
+  const auto of = [](const std::string& stages) {
+    return tolerances_of(parse_workload("in %0 f32[8,64]\n" + stages));
+  };
+  EXPECT_EQ(of("%1 f64[8] = sum(r:64) %0[a, r] -> f64($0)\nout %1\n"), std::vector{1e-4});
+  EXPECT_EQ(of("%1 f64[8] = sum(r:64) f64(%0[a, r])\nout %1\n"), std::vector{1e-9});
+  EXPECT_EQ(of("%1 f32[8] = sum(r:64) %0[a, r]\n%2 f64[8] = f64(%1[a]) * 2\nout %2\n"),
+            std::vector{1e-4});
+  EXPECT_EQ(of("%1 i64[8] = sum(r:64) %0[a, r] -> i64($0)\nout %1\n"), std::vector{0.0});
+}
+
 TEST(Mismatch, IsTheFirstElementThatIsTooFar) {
   const Tensor expected = floats({1, -200, 3, INFINITY, NAN});
   EXPECT_FALSE(mismatch_of(expected, expected, 0));

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "expr/evaluate.h"
+#include "expr/rewrite.h"
 #include "measure/host/guarded_memory.h"
 #include "measure/worker/random_tensor.h"
 #include "plan/arena.h"
@@ -99,6 +100,31 @@ double tolerance_of(DType dtype) {
   }
 }
 
+std::vector<double> tolerances_of(const Workload& workload) {
+  std::vector<double> of_value(workload.values.size());  // of what a stage computes
+  for (const Stage& stage : workload.stages) {
+    double tolerance = 0;
+    const auto look = [&](const Expr& e) {
+      if (e->op == ExprOp::load) {
+        tolerance = std::max(
+            tolerance, of_value[static_cast<size_t>(workload.storage(static_cast<int>(e->id)))]);
+      } else if (e->op != ExprOp::constant) {
+        tolerance = std::max(tolerance, tolerance_of(e.dtype()));
+      }
+    };
+    for (const Expr& element : stage.elements) for_each_node(element, look);
+    for (const Expr& result : stage.results) for_each_node(result, look);
+    for (const int output : stage.outputs) of_value[static_cast<size_t>(output)] = tolerance;
+  }
+  std::vector<double> tolerances;
+  for (const int output : workload.outputs) {
+    const double own = tolerance_of(workload.values[static_cast<size_t>(output)].type.dtype);
+    const double computed = of_value[static_cast<size_t>(workload.storage(output))];
+    tolerances.push_back(own == 0 ? 0 : std::max(own, computed));
+  }
+  return tolerances;
+}
+
 std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected, double tolerance,
                                    int64_t odd, const MagnitudesOf& magnitudes) {
   const std::vector<double> a = result.to_doubles();
@@ -148,6 +174,7 @@ std::vector<int64_t> allowed_outliers(const Workload& workload) {
 std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<Tensor>& inputs,
                                    const std::vector<Tensor>& results,
                                    const std::vector<Tensor>& expected, int threads) {
+  const std::vector<double> tolerances = tolerances_of(workload);
   const std::vector<int64_t> odd = allowed_outliers(workload);
   std::vector<Tensor> magnitudes;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -155,8 +182,7 @@ std::optional<Failure> mismatch_of(const Workload& workload, const std::vector<T
       if (magnitudes.empty()) magnitudes = Magnitudes(workload).run(inputs, threads);
       return magnitudes[i];
     };
-    auto wrong = mismatch_of(results[i], expected[i], tolerance_of(results[i].dtype()), odd[i],
-                             magnitudes_of);
+    auto wrong = mismatch_of(results[i], expected[i], tolerances[i], odd[i], magnitudes_of);
     if (!wrong) continue;
     wrong->detail = fmt::format("output {}: {}", i, wrong->detail);
     return wrong;
@@ -168,6 +194,7 @@ Checker::Checker(std::shared_ptr<const Workload> workload, const std::vector<Ten
                  int threads)
     : workload_(std::move(workload)),
       threads_(threads),
+      tolerances_(tolerances_of(*workload_)),
       odd_(allowed_outliers(*workload_)),
       magnitudes_(*workload_) {
   const Evaluator reference(workload_);
@@ -253,7 +280,7 @@ std::optional<Failure> Checker::failure_of(const Kernel& kernel, size_t input,
   for (size_t i = 0; i < of.expected.size(); ++i) {
     const TensorType& type = of.expected[i].type();
     const Tensor made = Tensor::onto(type, outputs[i], nullptr);
-    auto wrong = mismatch_of(made, of.expected[i], tolerance_of(type.dtype), odd_[i],
+    auto wrong = mismatch_of(made, of.expected[i], tolerances_[i], odd_[i],
                              [&] { return magnitudes_of(of, i); });
     if (!wrong) continue;
     wrong->detail = fmt::format("output {}, {} input: {}", i, input == 0 ? "ordinary" : "awkward",

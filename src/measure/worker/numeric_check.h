@@ -17,6 +17,9 @@ namespace aoe {
 // finite magnitude of its tensor where these are not known. 0 for types whose results must be
 // equal.
 double tolerance_of(DType dtype);
+// The same for each output of a workload: a result that was computed in a narrower type on the way
+// has the errors of that type.
+std::vector<double> tolerances_of(const Workload& workload);
 
 // Computes the magnitudes of a tensor, which takes as long as the reference; empty if they are not
 // known.
@@ -78,6 +81,7 @@ class Checker {
 
   std::shared_ptr<const Workload> workload_;
   int threads_;
+  std::vector<double> tolerances_;
   std::vector<int64_t> odd_;
   Magnitudes magnitudes_;
   std::array<Case, kInputs> cases_;
