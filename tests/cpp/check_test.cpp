@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "codegen/cpu_backend.h"
 #include "expr/parse.h"
 #include "measure/host/guarded_memory.h"
+#include "measure/worker/exact_sums.h"
 
 namespace aoe {
 namespace {
@@ -106,6 +108,17 @@ TEST(Jumps, AreRoundingsAndComparisonsOfFloats) {
   EXPECT_FALSE(is_discontinuous(elementwise("max(%0[a], 0) * exp(%0[a])", "f32")));
   EXPECT_TRUE(is_discontinuous(elementwise("floor(%0[a])", "f32")));
   EXPECT_TRUE(is_discontinuous(elementwise("i32(%0[a])", "i32")));
+  EXPECT_TRUE(is_discontinuous(elementwise("select(%0[a] < 1, 0, %0[a])", "f32")));
+}
+
+TEST(Jumps, AreNoComparisonsWhoseOutcomesMeet) {
+  const auto is_jump = [](const std::string& text) {
+    return is_discontinuous(elementwise(text, "f32"));
+  };
+  EXPECT_FALSE(is_jump("select(%0[a] < 0, %0[a] * 0.1, %0[a])")) << "leaky ReLU";
+  EXPECT_FALSE(is_jump("select(0 < %0[a], %0[a], 2 * (exp(%0[a]) - 1))")) << "ELU";
+  EXPECT_TRUE(is_jump("select(%0[a] < 1, %0[a] * 0.1, %0[a])"));
+  EXPECT_TRUE(is_jump("select(%0[a] < 0, floor(%0[a]) * 0, %0[a])")) << "a jump in a branch";
 }
 
 // What the Checker says if a kernel returns what `make` makes of the inputs (and weights). The
@@ -211,6 +224,47 @@ TEST(Checker, DemandsZerosWhereAllTermsAreZero) {
   EXPECT_FALSE(with(-0.0F));
   EXPECT_FALSE(with(1e-40F));
   EXPECT_TRUE(with(1e-20F));
+}
+
+TEST(BinaryPlaces, AreKnownIfNothingRounds) {
+  const auto of = [](const std::string& stages) {
+    return binary_places(parse_workload("in %0 f32[8,64]\nin %1 i32[8]\n" + stages))[0];
+  };
+  EXPECT_EQ(of("%2 f32[8] = sum(r:64) %0[a, r]\nout %2\n"), 1);
+  EXPECT_EQ(of("%2 f32[8] = sum(r:64) %0[a, r] * %0[a, r] -> max($0 + 0.25, 0)\nout %2\n"), 2);
+  EXPECT_EQ(of("%2 f32[8] = max(r:64) %0[a, r]\n%3 f32[8] = %2[a] * f32(%1[a])\nout %3\n"), 1);
+  EXPECT_EQ(of("%2 f32[8] = sum(r:64) %0[a, r] * 0.1\nout %2\n"), std::nullopt);
+  EXPECT_EQ(of("%2 f32[8] = sum(r:64) exp(%0[a, r])\nout %2\n"), std::nullopt);
+  EXPECT_EQ(of("%2 i32[8] = sum(r:64) %0[a, r] -> i32($0)\nout %2\n"), std::nullopt);
+}
+
+// What the Checker says on edge cases of what `change` leaves of a kernel's results.
+std::optional<Failure> failure_after(const std::string& text,
+                                     const std::function<void(float*)>& change) {
+  const auto workload = std::make_shared<const Workload>(parse_workload(text));
+  const Checker checker(workload, {}, 1);
+  const Kernel kernel(workload, *host_backend(), 1, checker.weights(1));
+  return checker.failure_of(kernel, 1,
+                            [&](const Kernel& self, auto inputs, auto outputs, std::byte* work) {
+                              self.run_on(inputs, outputs, work);
+                              change(static_cast<float*>(outputs[0]));
+                            });
+}
+
+TEST(Checker, SeesOneTermOfALongSumOnEdgeCases) {
+  const std::string sum = "in %0 f32[1,500000]\n%1 f32[1] = sum(r:500000) %0[a, r]\nout %1\n";
+  EXPECT_FALSE(failure_after(sum, [](float*) {}));
+  EXPECT_TRUE(failure_after(sum, [](float* results) { results[0] += 0.5F; }));
+}
+
+TEST(Checker, SeesAnElementThatIsNotWritten) {
+  // One element of so many may lie on the other side of a step.
+  const std::string rounded = "in %0 f32[4096]\n%1 f32[4096] = round(%0[a] * 0.1)\nout %1\n";
+  const GuardedMemory untouched(4, 4, GuardedMemory::Against::back, "untouched");
+  const auto failure = failure_after(
+      rounded, [&](float* results) { std::memcpy(results, untouched.elements(), 4); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->cause, Cause::not_a_number);
 }
 
 TEST(GuardedMemory, SeesWhatIsWrittenBesideIt) {

@@ -16,7 +16,8 @@ namespace {
 
 // Size of the guard on each side: large enough that an access one row too far still hits it.
 constexpr size_t kGuardBytes = size_t{256} << 10;
-constexpr auto kFill = std::byte{0xa5};
+// NaN in every type of floats, which no tolerance excuses: an element that is not written shows.
+constexpr auto kFill = std::byte{0xff};
 
 // Table of all guarded memory for signal handlers, which cannot take locks: `base` is stored last
 // and cleared first. Memory allocated while all slots are taken is guarded too, but a fault in its

@@ -28,12 +28,14 @@ using MagnitudesOf = std::function<Tensor()>;
 // Describes the first element that differs by more than the tolerance, if there is one. Up to `odd`
 // elements may lie on the other side of a step: see is_discontinuous(). Calls `magnitudes`, if
 // given, at most once, and only if an element differs by more than the tolerance of its own value.
+// An element whose magnitude is known to be smaller than `exact_below` must not differ at all.
 std::optional<Failure> mismatch_of(const Tensor& result, const Tensor& expected, double tolerance,
-                                   int64_t odd = 0, const MagnitudesOf& magnitudes = {});
+                                   int64_t odd = 0, const MagnitudesOf& magnitudes = {},
+                                   double exact_below = 0);
 
-// Whether the workload contains a step function of floats (rounding, comparison, cast to integer),
-// so that a change in the last bit may move a result to the other side of a step. Results on both
-// sides are correct.
+// Whether the workload contains a step function of floats (rounding, cast to integer, a comparison
+// whose outcomes differ at the step), so that a change in the last bit may move a result to the
+// other side of a step. Results on both sides are correct.
 bool is_discontinuous(const Workload& workload);
 
 // For each output: how many elements may lie on the other side of such a step.
@@ -82,6 +84,7 @@ class Checker {
   std::shared_ptr<const Workload> workload_;
   int threads_;
   std::vector<double> tolerances_;
+  std::vector<double> exact_below_;  // on edge cases, by the direct method; see binary_places
   std::vector<int64_t> odd_;
   Magnitudes magnitudes_;
   std::array<Case, kInputs> cases_;
