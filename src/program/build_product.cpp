@@ -51,6 +51,16 @@ namespace {
 // round the same way, then lose no digits; fewer lose at most 1e-6.
 constexpr int64_t kMostFloatParts = 16;
 
+// The longest part of the depth that is summed in one chain of f32 additions. Larger blocks of a
+// policy are divided: whatever a search chooses, all-positive terms must keep their digits.
+constexpr int64_t kDeepestFloatPart = 4096;
+
+ProductPolicy with_bounded_parts(ProductPolicy policy, const ProductShape& shape) {
+  if (shape.dtype != DType::f32 || policy.depth <= kDeepestFloatPart) return policy;
+  policy.depth = std::max(kDeepestFloatPart / shape.depth_step, int64_t{1}) * shape.depth_step;
+  return policy;
+}
+
 // The offset of a linear position over all strides, the last one fastest.
 int64_t offset_at(const std::vector<Stride>& strides, int64_t position) {
   int64_t offset = 0;
@@ -69,7 +79,7 @@ class Product {
         stage_(builder.workload.stages[item.stage]),
         c_(*contraction_of(stage_)),
         shape_(item.shape),
-        policy_(policy),
+        policy_(with_bounded_parts(policy, item.shape)),
         tiles_(shape_.rows, shape_.line, policy.rows) {
     call_ = b_.product(shape_.dtype, policy);
     call_.rows = shape_.rows;
@@ -81,10 +91,10 @@ class Product {
     describe_right();
     // With kc < k, partial sums are in memory of the thread between two blocks of the depth. They
     // are not kept in the result, which may have another type, and on which an epilogue runs.
-    call_.tile.split = policy.depth < shape_.depth;
+    call_.tile.split = policy_.depth < shape_.depth;
     if (call_.tile.split) {
       call_.tile.wide_sums =
-          call_.tile.dtype() == DType::f32 && shape_.depth > kMostFloatParts * policy.depth;
+          call_.tile.dtype() == DType::f32 && shape_.depth > kMostFloatParts * policy_.depth;
       sums_ = b_.thread(call_.tile.sums_dtype(), shape_.rows * policy.columns);
       call_.sums_row = policy.columns;
     }
@@ -350,7 +360,7 @@ class Product {
   const Stage& stage_;
   Contraction c_;
   const ProductShape& shape_;
-  const ProductPolicy& policy_;
+  const ProductPolicy policy_;
   RowTiles tiles_;
   ProductCall call_;  // the fields that all blocks have in common
   Access left_, right_, out_, sums_;
