@@ -45,6 +45,14 @@ TEST(TakeBack, KeepsAllThatIsProvenTogether) {
   EXPECT_EQ(outcome.trials, 1);
 }
 
+TEST(TakeBack, TakesBackWhatCrashesHoweverFastItWas) {
+  const Proof fast = proof_of(std::vector<double>(24, 1.1));
+  const std::vector<WholeTrial> trials{{{0, 1}, fast, true}, {{0}, fast, true}, {{1}, fast}};
+  const WholeStep step = next_whole(2, trials);
+  EXPECT_TRUE(step.done);
+  EXPECT_EQ(step.policies, Policies{1});
+}
+
 TEST(TakeBack, TakesBackWhatDoesHarm) {
   const Outcome outcome = whole(4, sum_of({0.05, -0.2, 0.04, 0.03}));
   EXPECT_EQ(outcome.kept, (Policies{0, 2, 3}));

@@ -105,6 +105,61 @@ TEST(Job, ACrashInARaceOrConfirmationCostsThatCandidateOnly) {
   }
 }
 
+// Whether a request compares the policies of both workloads as one group: the whole model. Its
+// candidates are the policies, then their twins; single policies are followed by their twins.
+bool is_of_whole_model(const OpenedModel& opened, const PassesRequest& request) {
+  return request.fresh && request.candidates.size() == 4 &&
+         request.candidates[1].choice != opened.workloads[0].policy;
+}
+
+TEST(Job, DropsAPolicyThatIsSlowerBesideTheOthers) {
+  class Interference : public FakeRunner {
+   public:
+    Interference() : FakeRunner({}) {}
+    Answer ask(const Request& request) override {
+      Answer done = FakeRunner::ask(request);
+      if (!is_of_whole_model(opened_, request.measure)) return done;
+      for (size_t p = 0; p < done.measured.passes.size(); ++p) {
+        Pass& pass = done.measured.passes[p];
+        if (index_of(request.measure.passes[p].workloads[0]) != 0) continue;
+        // From some 0.7 to 1.1 times the baseline's time: the model still gains.
+        pass.total_ns += 0.6 * pass.workload_ns[0];
+        pass.workload_ns[0] *= 1.6;
+      }
+      return done;
+    }
+  };
+  Interference runner;
+  const JobResult result = tuned_operators(runner, {});
+  ASSERT_EQ(result.accepted.size(), 1u);
+  EXPECT_EQ(result.accepted[0].candidate.workload, 1);
+  EXPECT_GT(result.accepted[0].gain.speedup_low, 1);
+  EXPECT_EQ(result.dropped, 1u);
+  EXPECT_FALSE(result.gain) << "of the policy that is left alone, nothing was proven";
+  EXPECT_GT(result.unproven_gain->speedup_low, 1);
+}
+
+TEST(Job, AKillFromOutsideIsNoFaultOfThePolicyThatWasRunning) {
+  class KilledOnce : public FakeRunner {
+   public:
+    KilledOnce() : FakeRunner({}) {}
+    Answer ask(const Request& request) override {
+      Answer done = FakeRunner::ask(request);
+      if (is_of_whole_model(opened_, request.measure) && !killed_) {
+        killed_ = true;
+        done.measured = {{}, {{id_of(0), {Cause::killed, "signal 9"}}}};
+      }
+      return done;
+    }
+    bool killed_ = false;
+  };
+  KilledOnce runner;
+  const JobResult result = tuned_operators(runner, {});
+  EXPECT_TRUE(runner.killed_);
+  EXPECT_EQ(result.accepted.size(), 2u);
+  EXPECT_TRUE(result.gain);
+}
+
 // A worker that dies again and again without a candidate to blame ends the job, not hangs it.
 TEST(Job, EndsIfEveryWorkerIsLost) {
   class NoWorkers : public FakeRunner {

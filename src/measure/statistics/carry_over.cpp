@@ -11,8 +11,9 @@ using Policies = std::vector<size_t>;
 
 // Every policy was already proven in place. Together they may gain too little to be proven on the
 // whole model in reasonable time. That is no reason to drop them, so a median above 1 is enough.
-bool carries_over(const Proof& proof) {
-  return proof.decision == ProofDecision::accepted || proof.speed_up.median > 1;
+bool carries_over(const WholeTrial& trial) {
+  if (trial.failed) return false;
+  return trial.proof.decision == ProofDecision::accepted || trial.proof.speed_up.median > 1;
 }
 
 // Repeats the search from its start on the results of the trials so far. The first subset without a
@@ -27,7 +28,7 @@ class Halving {
   const WholeTrial* carried_part(const Policies& policies) {
     if (policies.empty()) return nullptr;
     const WholeTrial* const whole = trial_of(policies);
-    if (whole == nullptr || carries_over(whole->proof)) return whole;
+    if (whole == nullptr || carries_over(*whole)) return whole;
     if (policies.size() == 1) return nullptr;
     const auto middle = policies.begin() + static_cast<ptrdiff_t>(policies.size() / 2);
     const WholeTrial* const first = carried_part({policies.begin(), middle});
@@ -36,7 +37,7 @@ class Halving {
     Policies both = first->policies;
     both.insert(both.end(), second->policies.begin(), second->policies.end());
     const WholeTrial* const together = both == policies ? nullptr : trial_of(both);
-    if (together != nullptr && carries_over(together->proof)) return together;
+    if (together != nullptr && carries_over(*together)) return together;
     return first->proof.speed_up.median < second->proof.speed_up.median ? second : first;
   }
 

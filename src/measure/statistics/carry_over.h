@@ -18,6 +18,7 @@ namespace aoe {
 struct WholeTrial {
   std::vector<size_t> policies;
   Proof proof;
+  bool failed = false;  // one of them crashed: the blocks before do not count
 };
 
 struct WholeStep {

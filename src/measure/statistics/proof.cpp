@@ -19,7 +19,7 @@ namespace aoe {
 namespace {
 
 // The constant q of the bet. The e-value grows fastest (Kelly) if this share of the blocks agrees.
-// Up to four of 24 blocks may disagree. A mixture over q would be better asymptotically, but needs
+// At least four blocks may disagree. A mixture over q would be better asymptotically, but needs
 // a few more blocks in runs as short as these.
 constexpr double kAgreeing = 0.88;
 

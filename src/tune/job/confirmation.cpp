@@ -180,7 +180,7 @@ std::vector<Accepted> Confirmation::confirm_block() {
         fmt::format("confirmation of workload {}", tuned.workload),
         fmt::format("{}, {} times as fast, {} to {}", is_accepted ? "accepted" : "rejected",
                     proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
-    if (is_accepted) proven.push_back(accept(tuned, job_.gain_of(proofs_->evidence(g))));
+    if (is_accepted) proven.push_back(accept(tuned, job_.gain_of(*proofs_, g)));
     tuned.challenger.reset();
   }
   on_progress_(JobProgress::Phase::confirming,

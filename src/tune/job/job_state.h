@@ -146,7 +146,15 @@ class JobContext {
     return error;
   }
 
-  // The gain that blocks show, with the noise floor of the host.
+  // The gain that the blocks of a test show, which ended when they looked good or bad: bounds that
+  // hold whenever one looks, until fresh blocks give an unbiased estimate.
+  Gain gain_of(const Proofs& proofs, size_t group) const {
+    Gain gain = gain_of(proofs.evidence(group));
+    gain.speedup_low = proofs.proof(group).speed_up.low;
+    gain.speedup_high = proofs.proof(group).speed_up.high;
+    return gain;
+  }
+  // The gain that a fixed number of blocks shows, with the noise floor of the host.
   Gain gain_of(const BlockSamples& samples) const {
     Gain gain = estimated_gain(samples);
     gain.noise_floor = opened_.noise_floor;

@@ -117,6 +117,7 @@ class Proofs {
 
   const Proof& proof(size_t group) const { return states_[group].proof; }
   const BlockSamples& evidence(size_t group) const { return blocks_.samples(group); }
+  bool is_failed(size_t group) const { return blocks_.is_failed(group); }
 
  private:
   struct State {

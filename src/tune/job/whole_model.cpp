@@ -29,8 +29,11 @@ class WholeModel {
     const std::vector<size_t> kept = choose();
     result.dropped = accepted_.size() - kept.size();
     for (const size_t i : kept) result.accepted.push_back(accepted_[i]);
-    if (!kept.empty()) estimate(is_proven(kept), result);
-    else if (!before_ns_.empty()) result.before_ns = before_ns_.back();
+    if (!before_ns_.empty()) result.before_ns = before_ns_.back();
+    bool proven = is_proven(kept);
+    while (!result.accepted.empty() && estimate(proven, result) && !out_of_time()) {
+      proven = false;  // what is left was not tested as a whole
+    }
   }
 
  private:
@@ -62,7 +65,7 @@ class WholeModel {
       on_progress_(kChosen * comparison.share());
     }
     const Proof& proof = comparison.proof(0);
-    trials_.push_back({policies, proof});
+    trials_.push_back({policies, proof, comparison.is_failed(0)});
     job_.record_decision(
         "whole model",
         fmt::format("{} policies together: {} times as fast, {} to {}", policies.size(),
@@ -72,7 +75,9 @@ class WholeModel {
     }
   }
 
-  void estimate(bool proven, JobResult& result) {
+  // Returns true if policies were dropped because the estimate shows them to be slower: the others
+  // need another one.
+  bool estimate(bool proven, JobResult& result) {
     std::vector<Candidate> together;
     for (const Accepted& one : result.accepted) together.push_back(one.candidate);
     PairedBlocks blocks(job_.opened(), {together}, Timed::whole_pass, job_.random);
@@ -86,15 +91,15 @@ class WholeModel {
       // Which one it is, is not worth another search: a policy that fails now, after all its runs,
       // is a fault of the machine or of the code generator.
       job_.record_decision("final estimate", "a policy failed: none is kept");
-      result.dropped += result.accepted.size();
-      result.accepted.clear();
+      drop_if(result, [](size_t) { return true; });
     }
     // If workers were lost, the operators keep the gains of their proofs, and no model gain is
     // claimed.
-    if (blocks.samples(0).speed_ups.size() < count) return;
+    if (blocks.samples(0).speed_ups.size() < count) return false;
+    result.before_ns = estimated_gain(blocks.samples(0)).before_ns;
+    if (drop_slower(blocks, result)) return true;
     const Gain model = job_.gain_of(blocks.samples(0));
     (proven ? result.gain : result.unproven_gain) = model;
-    result.before_ns = model.before_ns;
     for (size_t i = 0; i < result.accepted.size(); ++i) {
       Gain& gain = result.accepted[i].gain;
       gain = job_.gain_of(blocks.part(0, i));
@@ -105,6 +110,34 @@ class WholeModel {
     job_.record_decision("final estimate",
                          fmt::format("{} times as fast, {} to {}", model.before_ns / model.after_ns,
                                      model.speedup_low, model.speedup_high));
+    return false;
+  }
+
+  template <typename Predicate>
+  static void drop_if(JobResult& result, const Predicate& is_dropped) {
+    std::vector<Accepted> kept;
+    for (size_t i = 0; i < result.accepted.size(); ++i) {
+      if (is_dropped(i)) ++result.dropped;
+      else kept.push_back(result.accepted[i]);
+    }
+    result.accepted = std::move(kept);
+  }
+
+  // A policy was proven beside the baseline's policies of other workloads, and may be slower beside
+  // their new ones. Dropping policies can only remove claims, so it costs no error.
+  bool drop_slower(const PairedBlocks& blocks, JobResult& result) {
+    const auto is_slower = [&](const BlockSamples& samples) {
+      return job_.gain_of(samples).speedup_high < 1;
+    };
+    const bool whole = is_slower(blocks.samples(0));
+    const size_t before = result.accepted.size();
+    drop_if(result, [&](size_t i) { return whole || is_slower(blocks.part(0, i)); });
+    if (result.accepted.size() == before) return false;
+    job_.record_decision("final estimate",
+                         whole ? "the model is slower: no policy is kept"
+                               : fmt::format("{} policies are slower beside the others: dropped",
+                                             before - result.accepted.size()));
+    return true;
   }
 
   template <typename Add>

@@ -132,7 +132,7 @@ class LayoutJob {
                     proof.speed_up.median, proof.speed_up.low, proof.speed_up.high));
     if (!is_accepted) {
       if (!proofs.evidence(0).before_ns.empty()) {
-        result_.challenger = {plan, job_.gain_of(proofs.evidence(0))};
+        result_.challenger = {plan, job_.gain_of(proofs, 0)};
       }
       return false;
     }

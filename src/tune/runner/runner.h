@@ -25,20 +25,23 @@ struct PassesRequest {
 inline CandidateId id_of(size_t index) { return static_cast<CandidateId>(index + 1); }
 inline size_t index_of(CandidateId id) { return static_cast<size_t>(id) - 1; }
 
+// Whether a candidate is to blame for its failure: it was not just running when its worker was
+// killed from outside, for instance because the machine ran out of memory.
+inline bool is_to_blame(const FailedCandidate& failed) {
+  return failed.candidate != CandidateId::baseline && failed.failure.cause != Cause::killed;
+}
 // Whether the candidate with this index failed in the passes.
 inline bool is_failed(const PassesResult& measured, size_t index) {
-  return std::any_of(measured.failed.begin(), measured.failed.end(),
-                     [&](const auto& failed) { return failed.candidate == id_of(index); });
+  return std::any_of(measured.failed.begin(), measured.failed.end(), [&](const auto& failed) {
+    return failed.candidate == id_of(index) && is_to_blame(failed);
+  });
 }
 // Whether any candidate failed. If the passes were lost, it is to blame.
 inline bool has_culprit(const PassesResult& measured) {
-  return std::any_of(measured.failed.begin(), measured.failed.end(),
-                     [](const auto& failed) { return failed.candidate != CandidateId::baseline; });
+  return std::any_of(measured.failed.begin(), measured.failed.end(), is_to_blame);
 }
-// After so many losses of a worker that no candidate is to blame for, a comparison is given up. The
-// Worker itself repeats a request twice if its process was killed from outside, so that losses are
-// rare, and three have a lasting cause. A loss with a culprit removes the candidate instead: the
-// others are asked for again without it.
+// After so many losses of a worker that no candidate is to blame for, a comparison is given up. A
+// loss with a culprit removes the candidate instead: the others are asked for again without it.
 inline constexpr size_t kMostLosses = 3;
 
 // Work for a runner, which compiles while it times passes, if there are cores for both.
