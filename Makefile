@@ -125,7 +125,7 @@ campaign: build
 
 # On an idle machine: an hour. CONDITIONS="aa gain-5" takes those alone; tests/programs/job_trials.cpp
 # lists them.
-CONDITIONS ?= aa aa-loaded aa-baseline-first aa-candidate-first gain-3 gain-5 jobs-simulated
+CONDITIONS ?= aa aa-loaded aa-baseline-first aa-candidate-first gain-3 gain-5 jobs-simulated jobs-at-margin
 TRIAL_MODELS ?= $(BUILD)/example.onnx
 trials: build
 	@ninja -C $(BUILD) -j $(JOBS) job_trials
