@@ -121,7 +121,7 @@ class Parser {
     require(source < id, "{}: %{} is a view of %{}, which does not come before it", at.place(), id,
             source);
     value.view_of = static_cast<int>(source);
-    declare(at, id, std::move(value));
+    declare(at, id, value);
     views_.emplace_back(at, id);
     // The value that holds the elements, resolved now: chains of views may be long.
     const auto chain = storage_.find(source);
@@ -139,7 +139,7 @@ class Parser {
       value.constant = tokens_.current().kind == Kind::hash ? named_contents(value.type)
                                                             : listed_contents(value.type);
     }
-    declare(at, id, std::move(value));
+    declare(at, id, value);
     ready_.insert(id);
   }
 

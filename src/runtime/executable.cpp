@@ -110,11 +110,10 @@ void Executable::prepare(Step& step, Task& task, bool late) const {
   }
   std::vector<Tensor> weights = weights_of(workload, task);
   auto whole = std::make_shared<const Workload>(std::move(workload));
-  step.kernel =
-      engine_.policies
-          ? engine_.policies->kernel(std::move(whole), *engine_.backend, std::move(weights))
-          : std::make_shared<const Kernel>(std::move(whole), *engine_.backend, engine_.threads,
-                                           std::move(weights));
+  step.kernel = engine_.policies
+                    ? engine_.policies->kernel(whole, *engine_.backend, std::move(weights))
+                    : std::make_shared<const Kernel>(std::move(whole), *engine_.backend,
+                                                     engine_.threads, std::move(weights));
 }
 
 std::vector<Tensor> Executable::weights_of(const Workload& workload, const Task& task) const {
