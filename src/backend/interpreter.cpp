@@ -206,8 +206,7 @@ void run_tiles(const Tile& tile, const TileCall& call) {
       }
     }
   };
-  using Kept = std::conditional_t<std::is_floating_point_v<T>, double, T>;  // of wide sums
-  // The partial sum of an element.
+  // The partial sum of an element: of type T, or double if sums are wide.
   const auto kept = [&](auto type, int64_t t, int64_t row, int64_t column) {
     const std::byte* const base = at(call.first.sums, call.second.sums, t);
     auto* const sums = reinterpret_cast<decltype(type)*>(const_cast<std::byte*>(base));
@@ -220,7 +219,7 @@ void run_tiles(const Tile& tile, const TileCall& call) {
         reinterpret_cast<const T*>(at(call.first.right, call.second.right, t));
     Sum sum{};
     if (tile.split && call.continues != 0) {
-      sum = tile.wide_sums ? static_cast<Sum>(*kept(Kept{}, t, row, column))
+      sum = tile.wide_sums ? static_cast<Sum>(*kept(double{}, t, row, column))
                            : static_cast<Sum>(*kept(T{}, t, row, column));
     }
     for (int64_t k = 0; k < call.depth; ++k) {
@@ -232,7 +231,7 @@ void run_tiles(const Tile& tile, const TileCall& call) {
     }
     sums.data<T>()[i] = static_cast<T>(sum);
     if (tile.keeps || !finishes) {
-      if (tile.wide_sums) *kept(Kept{}, t, row, column) = static_cast<Kept>(sum);
+      if (tile.wide_sums) *kept(double{}, t, row, column) = static_cast<double>(sum);
       else *kept(T{}, t, row, column) = static_cast<T>(sum);
     }
     for (size_t o = 0; o < tile.operands.size() && finishes; ++o) {
