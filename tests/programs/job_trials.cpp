@@ -105,9 +105,6 @@ class Copies : public Decorator {
 
 // --- confirmations -------------------------------------------------------------------------------
 
-// Workloads that take less are not tuned either.
-constexpr double kLeastShare = 0.002;
-
 std::vector<Proofs::Group> baseline_copies(const OpenedModel& opened, double error) {
   std::vector<Proofs::Group> groups;
   for (size_t w = 0; w < opened.workloads.size(); ++w) {

@@ -26,9 +26,6 @@
 namespace aoe {
 namespace {
 
-// Workloads with a smaller share of the model's time are not tuned: they cannot change it by an
-// amount that can be proven.
-constexpr double kLeastShare = 0.002;
 // Number of workloads in the first round, those with the largest shares. The baseline of a workload
 // is checked before it is tuned, and checking all of them would take as long as the round itself.
 constexpr size_t kFirstWorkloads = 6;

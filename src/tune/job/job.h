@@ -12,6 +12,10 @@
 
 namespace aoe {
 
+// Workloads with a smaller share of the model's time are not tuned: they cannot change it by an
+// amount that can be proven.
+inline constexpr double kLeastShare = 0.002;
+
 // A Job tunes the operators of a model: rounds of search, race and confirmation, then the whole
 // model (docs/tuning.md). The caller opens it, chooses workloads, takes proven policies until there
 // are no more, and finishes it:
