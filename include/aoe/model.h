@@ -197,9 +197,8 @@ Result<Model> Model::loaded(const Options& options, const Load& load) {
     shapes.push_back({name.c_str(), shape.data(), shape.size()});
   }
   std::string op_types;
-  for (const std::string& type : options.optypelist_for_implmode) {
-    op_types += (op_types.empty() ? "" : ",") + type;
-  }
+  const std::vector<std::string>& listed = options.optypelist_for_implmode;
+  for (size_t i = 0; i < listed.size(); ++i) op_types += (i == 0 ? "" : ",") + listed[i];
   const bool has_mode = !options.op_select_implmode.empty();
   const aoe_options given{sizeof(aoe_options),
                           options.threads,
@@ -207,7 +206,7 @@ Result<Model> Model::loaded(const Options& options, const Load& load) {
                           shapes.data(),
                           shapes.size(),
                           has_mode ? options.op_select_implmode.c_str() : nullptr,
-                          op_types.empty() ? nullptr : op_types.c_str(),
+                          listed.empty() ? nullptr : op_types.c_str(),
                           options.allow_strassen ? 1 : 0};
   aoe_model* model = nullptr;
   if (load(&given, &model) != AOE_OK) return Result<Model>::failure(aoe_error());

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,7 @@ def load(
     threads: int | None = None,
     kernels: str | None = None,
     op_select_implmode: str | None = None,
-    optypelist_for_implmode: Sequence[str] = (),
+    optypelist_for_implmode: Iterable[str] | None = None,
     allow_strassen: bool = False,
 ) -> Model:
     """Loads an ONNX model from a file, or from the bytes of one.
@@ -90,7 +90,8 @@ def load(
     the evaluator that kernels are checked against.
 
     `op_select_implmode` is "high_performance" (the default) or "high_precision", which allows
-    direct algorithms only, for the types of operators in `optypelist_for_implmode`, or for all.
+    direct algorithms only, for the types of operators in `optypelist_for_implmode`, or for all if
+    that is None.
     `allow_strassen` lets tuned policies use Strassen's algorithm, which mixes rows of a batch.
     """
     if isinstance(path_or_bytes, bytes | bytearray | memoryview):
@@ -106,9 +107,8 @@ def load(
         raise TypeError(
             f"op_select_implmode must be a string or None, not {_kind(op_select_implmode)}"
         )
-    types = optypelist_for_implmode
-    if isinstance(types, str) or not all(isinstance(one, str) for one in types):
-        raise TypeError(f"optypelist_for_implmode must be a list of strings, not {types!r}")
+    if not isinstance(allow_strassen, bool):
+        raise TypeError(f"allow_strassen must be True or False, not {_kind(allow_strassen)}")
     return Model(
         _aoe.Model.load(
             source,
@@ -116,10 +116,22 @@ def load(
             _count(threads),
             kernels or "",
             op_select_implmode or "",
-            list(types),
-            bool(allow_strassen),
+            _operator_types(optypelist_for_implmode),
+            allow_strassen,
         )
     )
+
+
+def _operator_types(given: Iterable[str] | None) -> list[str]:
+    if given is None:
+        return []
+    is_list = isinstance(given, Iterable) and not isinstance(given, str)
+    types = list(given) if is_list else []
+    if not is_list or not all(isinstance(one, str) for one in types):
+        raise TypeError(f"optypelist_for_implmode must be a list of strings, not {given!r}")
+    if not types:
+        raise _aoe.Error("optypelist_for_implmode is empty: None is expected for all operators")
+    return types
 
 
 def _count(threads: int | None) -> int:

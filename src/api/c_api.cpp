@@ -109,6 +109,8 @@ LoadOptions options_of(const aoe_options* given) {
   if (options.kernels != nullptr) result.kernels = options.kernels;
   if (options.op_select_implmode != nullptr) result.impl.mode = options.op_select_implmode;
   if (options.optypelist_for_implmode != nullptr) {
+    require(*options.optypelist_for_implmode != 0,
+            "options.optypelist_for_implmode is empty: NULL is expected for all operators");
     std::istringstream list(options.optypelist_for_implmode);
     for (std::string type; std::getline(list, type, ',');) result.impl.op_types.push_back(type);
   }

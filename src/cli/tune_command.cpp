@@ -9,6 +9,7 @@
 #include "cli/tune_screen.h"
 #include "codegen/cpu_backend.h"
 #include "device/device.h"
+#include "op/operator.h"
 #include "report/result_file.h"
 #include "tune/runner/worker_runner.h"
 #include "tune/setup/preconditions.h"
@@ -167,6 +168,7 @@ TuneOptions options_of(const CommandLine& line, const Device& device) {
     options.threads = number_within(line.aicore_num, 1, 1024, "--aicore_num");
   }
   line.impl.check();
+  require_operators(line.impl.op_types, "--optypelist_for_implmode");
   options.impl = line.impl;
   options.progress_bar = line.progress_bar == "on";
   options.log = log_level(line.log);

@@ -29,6 +29,9 @@ struct OpDef {
 
 // Returns the operator of that name, or null if there is none as of `opset`.
 const OpDef* find_operator(std::string_view domain, std::string_view name, int opset);
+// Fails if one of the names is no operator of any domain, and suggests a similar one. `option` is
+// what gave the names.
+void require_operators(std::span<const std::string> names, std::string_view option);
 // Returns all operators, in unspecified order.
 std::vector<const OpDef*> all_operators();
 

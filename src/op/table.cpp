@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
+#include "base/nearest.h"
 #include "op/families.h"
 
 namespace aoe {
@@ -37,6 +39,15 @@ const std::map<Key, const OpDef*>& by_name() {
 const OpDef* find_operator(std::string_view domain, std::string_view name, int opset) {
   const auto found = by_name().find({domain, name});
   return found != by_name().end() && found->second->since <= opset ? found->second : nullptr;
+}
+
+void require_operators(std::span<const std::string> names, std::string_view option) {
+  std::vector<std::string> known;
+  for (const auto& [key, def] : by_name()) known.emplace_back(def->name);
+  for (const std::string& name : names) {
+    require(std::find(known.begin(), known.end(), name) != known.end(),
+            "{}: '{}' is no type of operator{}", option, name, did_you_mean(name, known));
+  }
 }
 
 std::vector<const OpDef*> all_operators() {

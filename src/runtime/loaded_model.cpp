@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/hash.h"
 #include "base/notice.h"
@@ -126,17 +127,27 @@ class Symbols {
   std::map<std::string, int64_t> sizes_;
 };
 
-// Restricts the algorithms of all nodes, those of bodies too. What an .om file restricts stays
-// restricted.
-void restrict_numerics(Graph& graph, const ImplMode& impl) {
+// Restricts the algorithms of all nodes, those of bodies too, and collects the types of operators.
+// What an .om file restricts stays restricted.
+void restrict_numerics(Graph& graph, const ImplMode& impl, std::set<std::string_view>& types) {
   for (Node& node : graph.nodes) {
+    types.insert(node.def->name);
     const Numerics allowed = impl.numerics_of(node.def->name);
     node.numerics = node.numerics == Numerics::direct ? Numerics::direct : allowed;
     for (Body& body : node.bodies) {
       Graph inner = *body.graph;
-      restrict_numerics(inner, impl);
+      restrict_numerics(inner, impl, types);
       body.graph = std::make_shared<const Graph>(std::move(inner));
     }
+  }
+}
+
+void restrict_numerics(Graph& graph, const ImplMode& impl) {
+  std::set<std::string_view> types;
+  restrict_numerics(graph, impl, types);
+  for (const std::string& listed : impl.op_types) {
+    if (types.contains(listed)) continue;
+    notice_once(fmt::format("optypelist_for_implmode: the model has no {}", listed));
   }
 }
 
@@ -266,6 +277,7 @@ LoadedModel LoadedModel::loaded_from(const std::function<OmModel()>& load,
                                      const std::string& place, OmModel* stored) {
   try {
     options.impl.check();
+    require_operators(options.impl.op_types, "optypelist_for_implmode");
     OmModel model = load();
     restrict_numerics(model.graph, options.impl);
     Engine engine = engine_of(options, backend);

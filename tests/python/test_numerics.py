@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx_models import model, node
 
+from cli import aoe as command
 from cli import fails, succeeds
 
 CHANNELS, SIDE = 64, 28
@@ -66,6 +67,10 @@ def test_an_om_file_keeps_its_mode(convolution, tmp_path):
         (["--op_select_implmode=precise"], "precise"),
         (["--optypelist_for_implmode=Conv"], "op_select_implmode says nothing"),
         (["--op_select_implmode=high_precision", "--allow_strassen"], "contradicts"),
+        (
+            ["--op_select_implmode=high_precision", "--optypelist_for_implmode=Convv"],
+            "'Convv' is no type of operator; did you mean 'Conv'?",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(convolution, options, message):
@@ -80,6 +85,24 @@ def test_python_takes_the_same_options(convolution):
         aoe.load(convolution, op_select_implmode="high_precision", optypelist_for_implmode="Conv")
     with pytest.raises(aoe.Error, match="contradicts"):
         aoe.load(convolution, op_select_implmode="high_precision", allow_strassen=True)
+    with pytest.raises(TypeError, match="allow_strassen"):
+        aoe.load(convolution, allow_strassen="yes")
+    for listed, message in {
+        ("conv",): "did you mean 'Conv'",
+        ("Conv,Gemm",): "'Conv,Gemm' is no type of operator",
+        (): "is empty",
+    }.items():
+        with pytest.raises(aoe.Error, match=message):
+            aoe.load(
+                convolution, op_select_implmode="high_precision", optypelist_for_implmode=listed
+            )
+    aoe.load(convolution, optypelist_for_implmode=None)
+
+
+def test_a_listed_operator_that_the_model_lacks_is_reported(convolution):
+    options = ("--op_select_implmode=high_precision", "--optypelist_for_implmode=Conv,MatMul")
+    lines = command("run", convolution, *options).stderr.decode().splitlines()
+    assert lines == ["aoe: optypelist_for_implmode: the model has no MatMul"]
 
 
 def reference(x, w):
