@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,12 @@ enum class Numerics : uint8_t {
 inline constexpr std::array<std::string_view, 3> kNumericsNames{"direct", "winograd", "strassen"};
 inline std::string_view name(Numerics numerics) {
   return kNumericsNames[static_cast<size_t>(numerics)];
+}
+
+// The next smaller class; nothing below `direct`.
+inline std::optional<Numerics> below(Numerics numerics) {
+  if (numerics == Numerics::direct) return std::nullopt;
+  return static_cast<Numerics>(static_cast<uint8_t>(numerics) - 1);
 }
 
 // Which algorithms the operators of a model may use: the options --op_select_implmode,

@@ -124,8 +124,14 @@ std::map<std::string, std::string> StoredPolicies::task_times_found() const {
 std::shared_ptr<const Kernel> StoredPolicies::kernel(
     const std::shared_ptr<const Workload>& workload, const Backend& backend,
     std::vector<Tensor> weights) const {
-  if (const auto text = from_bank(to_string(*workload), workload->numerics)) {
+  const std::string of = to_string(*workload);
+  // An invalid policy does not hide a valid one of a smaller class.
+  std::optional<Numerics> allowed = workload->numerics;
+  while (allowed) {
+    const auto text = from_bank(of, *allowed);
+    if (!text) break;
     if (auto kernel = kernel_by(*text, Origin::bank, workload, backend, weights)) return kernel;
+    allowed = below(numerics_of(*text));
   }
   if (const auto with_model = of_model_.find(key_of(*workload)); with_model != of_model_.end()) {
     if (auto kernel = kernel_by(with_model->second, Origin::model, workload, backend, weights)) {

@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <random>
 
 #include "bank/bank.h"
+#include "codegen/cpu_backend.h"
 #include "expr/parse.h"
+#include "op/operator.h"
 #include "policy/policy_text.h"
 #include "policy/space.h"
 #include "policy/validate.h"
+#include "runtime/stored_policies.h"
 #include "tests/cpp/bank_entries.h"
 #include "tests/cpp/error_message.h"
 #include "tests/cpp/small_networks.h"
@@ -44,6 +48,19 @@ TEST(ImplMode, RefusesWhatMakesNoSense) {
             std::string::npos);
   EXPECT_NE(message_of([] { ImplMode{"high_precision", {}, true}.check(); }).find("contradicts"),
             std::string::npos);
+}
+
+TEST(ImplMode, ListsKnownOperators) {
+  const std::vector<std::string> known{"Conv", "MatMul", "LSTM"};
+  EXPECT_EQ(message_of([&] { require_operators(known, "list"); }), "no error");
+  for (const auto& [listed, message] : std::map<std::string, std::string>{
+           {"conv", "list: 'conv' is no type of operator; did you mean 'Conv'?"},
+           {"Conv,MatMul", "list: 'Conv,MatMul' is no type of operator"},
+           {" Conv", "list: ' Conv' is no type of operator; did you mean 'Conv'?"},
+           {"", "list: '' is no type of operator"}}) {
+    const std::vector<std::string> one{listed};
+    EXPECT_EQ(message_of([&] { require_operators(one, "list"); }), message);
+  }
 }
 
 // A convolution of 3 x 3 that runs by Winograd's algorithm unless that is forbidden.
@@ -164,6 +181,31 @@ TEST(Numerics, BanksKeepAnEntryOfEachClass) {
   EXPECT_EQ(bank.entries().size(), 2u);
   // Another process has written meanwhile.
   EXPECT_FALSE(bank.put(one, tiles.policy, winograd));
+}
+
+TEST(Numerics, AnInvalidPolicyDoesNotHideThoseOfSmallerClasses) {
+  const TemporaryFolder folder;
+  const auto backend = host_backend();
+  const Target target = target_of(backend->device(), 1);
+  const auto workload = std::make_shared<Workload>(
+      parse_workload("in %0 f32[64,64]\nin %1 f32[64,64]\n"
+                     "%2 f32[64,64] = sum(r:64) %0[a, r] * %1[r, b]\nout %2\n"));
+  workload->numerics = Numerics::strassen;
+  Policy valid = default_policy(*workload, backend->device());
+  std::get<ProductPolicy>(valid.items.at(0)).columns_first ^= true;
+  Bank bank = Bank::for_writing(folder.path() / "op.db", target.soc_version);
+  BankEntry entry = some_entry();
+  entry.policy = to_string(valid, *workload);
+  entry.workload = to_string(*workload);
+  entry.target = target;
+  ASSERT_TRUE(bank.put(entry, std::nullopt, Numerics::direct));
+  const std::string direct = entry.policy;
+  entry.policy = "stage 0 strassen";  // of a product without weights
+  ASSERT_TRUE(bank.put(entry, direct, Numerics::strassen));
+  const StoredPolicies policies({.custom = folder.path() / "op.db"}, target, {});
+  const auto kernel = policies.kernel(workload, *backend, {});
+  EXPECT_EQ(to_string(kernel->policy(), *workload), direct);
+  EXPECT_EQ(policies.counts().from_bank, 1);
 }
 
 }  // namespace
