@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,9 +20,6 @@ namespace aoe {
 namespace fs = std::filesystem;
 
 namespace {
-
-// A name of the open file that is valid as long as the descriptor, whatever happens to its path.
-std::string name_in_proc(const File& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
 
 // The path of an open file or folder, without links.
 fs::path real_path(const File& file) {
@@ -45,6 +44,8 @@ std::string name_of_user(uid_t user) {
 }
 
 }  // namespace
+
+std::string name_in_proc(const File& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
 
 bool File::close() { return descriptor_ >= 0 && ::close(release()) == 0; }
 
@@ -119,12 +120,16 @@ std::optional<std::string> foreign_owner(const fs::path& file) {
 }
 
 bool is_writable_by_all(const fs::path& file) {
+  std::error_code error;
+  const fs::path target = fs::canonical(file, error);
   struct stat info = {};
-  if (stat(file.c_str(), &info) != 0) return false;
+  if (error || stat(target.c_str(), &info) != 0) return false;
   if ((info.st_mode & S_IWOTH) != 0) return true;
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  return stat(folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
-         (info.st_mode & S_ISVTX) == 0;
+  for (fs::path folder = target.parent_path();; folder = folder.parent_path()) {
+    const bool found = stat(folder.c_str(), &info) == 0;
+    if (found && (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0) return true;
+    if (!folder.has_relative_path()) return false;
+  }
 }
 
 fs::path written_file(const fs::path& file) {
@@ -142,19 +147,38 @@ fs::path written_file(const fs::path& file) {
   return target;
 }
 
-void replace_file(const fs::path& file, const std::function<void(const fs::path& beside)>& write) {
+uint64_t random_number() {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    number =
+        static_cast<uint64_t>(now.tv_nsec) * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(getpid());
+  }
+  return number;
+}
+
+void replace_file(const fs::path& file, const std::function<void(const File& temporary)>& write) {
   const fs::path target = written_file(file);
   fs::path beside = target;
-  beside += fmt::format(".{}.tmp", getpid());
+  beside += fmt::format(".{:016x}.tmp", random_number());
+  constexpr mode_t kDefaultMode = 0666;  // less the umask
+  File temporary(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kDefaultMode));
+  require(static_cast<bool>(temporary), "it cannot be written: {}", std::strerror(errno));
   std::error_code error;
   try {
-    write(beside);
+    write(temporary);
+    require(fsync(temporary.get()) == 0 && temporary.close(), "it cannot be written: {}",
+            std::strerror(errno));
     fs::rename(beside, target, error);
     require(!error, "it cannot be written: {}", error.message());
   } catch (...) {
     fs::remove(beside, error);
     throw;
   }
+  const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const File folder(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) fsync(folder.get());
 }
 
 }  // namespace aoe

@@ -51,6 +51,9 @@ Bytes mapped(const std::filesystem::path& file);
 // replacing the file or a folder on the way by a link, at any moment, does not defeat it.
 File opened_beneath(const std::filesystem::path& folder, const std::filesystem::path& path);
 
+// A name of the open file that is valid as long as the descriptor, whatever happens to its path.
+std::string name_in_proc(const File& file);
+
 int64_t size_of(const File& file);
 
 // Reads bytes from `offset` on into all of `bytes`; false if the file is too short or on an error.
@@ -60,8 +63,8 @@ bool read_at(const File& file, int64_t offset, std::span<char> bytes);
 // missing file.
 std::optional<std::string> foreign_owner(const std::filesystem::path& file);
 
-// Whether every user may write to a file, or replace it, because its folder is open to all without
-// being sticky. False for a missing file.
+// Whether every user may write to a file, the target of a link, or replace it, because its folder
+// or one above is open to all without being sticky. False for a missing file.
 bool is_writable_by_all(const std::filesystem::path& file);
 
 // Returns the file that writing to `file` creates or changes: symbolic links are followed, also to
@@ -69,10 +72,14 @@ bool is_writable_by_all(const std::filesystem::path& file);
 // a regular file.
 std::filesystem::path written_file(const std::filesystem::path& file);
 
-// Replaces `file` atomically: `write` writes a temporary file beside it, which is then renamed to
-// it, so that readers never see a partial file. A symbolic link stays; its target is created or
-// replaced.
+// A number that others cannot guess, for names of temporary files.
+uint64_t random_number();
+
+// Replaces `file` atomically and durably: `write` fills a temporary file beside it, which is then
+// synced and renamed to it, so that readers never see a partial file. A symbolic link stays; its
+// target is created or replaced. The temporary file is new, whatever others who may write to the
+// folder have put there.
 void replace_file(const std::filesystem::path& file,
-                  const std::function<void(const std::filesystem::path& beside)>& write);
+                  const std::function<void(const File& temporary)>& write);
 
 }  // namespace aoe

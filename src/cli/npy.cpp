@@ -28,7 +28,8 @@ std::string_view header_entry(std::string_view header, std::string_view key) {
     if (c == ')' || c == ']') --depth;
     if (depth == 0 && (c == ',' || c == '}')) break;
   }
-  return header.substr(first, last - first);
+  const std::string_view entry = header.substr(first, last - first);
+  return entry.substr(0, entry.find_last_not_of(' ') + 1);
 }
 
 Shape shape_in(std::string_view text) {
@@ -137,7 +138,7 @@ Tensor from_fortran(const Tensor& tensor) {
 
 Tensor parse(std::string_view file, std::optional<DType> expected) {
   require(file.starts_with(kMagic) && file.size() >= 12, "it is not a numpy array");
-  const int version = file[6];
+  const auto version = static_cast<unsigned char>(file[6]);
   require(version >= 1 && version <= 3, "version {} of numpy's format is not known", version);
   const bool first_version = version == 1;
   uint32_t length = 0;
@@ -153,7 +154,10 @@ Tensor parse(std::string_view file, std::optional<DType> expected) {
   descr = descr.substr(1, descr.size() - 2);
   const std::string_view code = descr.substr(1);
   require(descr[0] != '>', "its elements are big-endian; save it as little-endian");
-  const bool fortran = header_entry(header, "fortran_order") == "True";
+  const std::string_view order = header_entry(header, "fortran_order");
+  require(order == "True" || order == "False",
+          "its header has the fortran_order {}; True or False is expected", order);
+  const bool fortran = order == "True";
   if (code.starts_with('U') || code.starts_with('S')) {
     const Tensor strings = strings_from(std::move(shape), code, data);
     return fortran ? from_fortran(strings) : strings;
@@ -232,7 +236,7 @@ void write_npz(const std::filesystem::path& file, const std::map<std::string, Te
   std::map<std::string, std::string> entries;
   for (const auto& [name, tensor] : arrays) entries[name + ".npy"] = npy_bytes(tensor);
   try {
-    replace_file(file, [&](const std::filesystem::path& beside) { write_zip(beside, entries); });
+    replace_file(file, [&](const File& temporary) { write_zip(temporary, entries); });
   } catch (const Error& error) {
     throw error.within(fmt::format("'{}'", file.string()));
   }

@@ -62,9 +62,8 @@ std::map<std::string, std::string> read_zip(const std::filesystem::path& file) {
   }
 }
 
-void write_zip(const std::filesystem::path& file,
-               const std::map<std::string, std::string>& entries) {
-  const zipFile zip = zipOpen64(file.c_str(), APPEND_STATUS_CREATE);
+void write_zip(const File& file, const std::map<std::string, std::string>& entries) {
+  const zipFile zip = zipOpen64(name_in_proc(file).c_str(), APPEND_STATUS_CREATE);
   require(zip != nullptr, "it cannot be created");
   bool good = true;
   for (const auto& [name, bytes] : entries) {

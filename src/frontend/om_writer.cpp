@@ -191,19 +191,15 @@ std::string front_of(const om::Model& structure) {
   return front;
 }
 
-void write_parts(const fs::path& file, const std::string& front,
-                 const std::vector<Tensor>& weights) {
-  constexpr mode_t kDefaultMode = 0666;  // less the umask
-  File opened(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kDefaultMode));
-  bool good = static_cast<bool>(opened) && write_all(opened, front);
+void write_parts(const File& file, const std::string& front, const std::vector<Tensor>& weights) {
+  bool good = write_all(file, front);
   const std::string zeros(kOmAlignment, '\0');
   for (const Tensor& weight : weights) {
     const auto bytes = static_cast<size_t>(weight.bytes());
     const auto padding = static_cast<size_t>(om_aligned(weight.bytes()) - weight.bytes());
-    good = good && write_all(opened, {reinterpret_cast<const char*>(weight.raw()), bytes}) &&
-           write_all(opened, std::string_view(zeros).substr(0, padding));
+    good = good && write_all(file, {reinterpret_cast<const char*>(weight.raw()), bytes}) &&
+           write_all(file, std::string_view(zeros).substr(0, padding));
   }
-  good = good && fsync(opened.get()) == 0 && opened.close();
   require(good, "it cannot be written: {}", std::strerror(errno));
 }
 
@@ -216,7 +212,7 @@ int64_t write_om(const fs::path& file, const OmModel& model) {
     writer.write(model, structure);
     const std::string front = front_of(structure);
     replace_file(file,
-                 [&](const fs::path& beside) { write_parts(beside, front, writer.weights()); });
+                 [&](const File& temporary) { write_parts(temporary, front, writer.weights()); });
     auto bytes = static_cast<int64_t>(front.size());
     for (const Tensor& weight : writer.weights()) bytes += om_aligned(weight.bytes());
     return bytes;

@@ -128,13 +128,6 @@ Json opat_of(const TuningOutcome& outcome) {
   return opat;
 }
 
-// Writes a file and syncs it to disk.
-void write_durably(const fs::path& file, const std::string& text) {
-  File opened(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  require(opened && write_all(opened, text) && fsync(opened.get()) == 0 && opened.close(),
-          "it cannot be written: {}", std::strerror(errno));
-}
-
 }  // namespace
 
 std::string improvement_text(double before, double after) {
@@ -161,10 +154,10 @@ ResultFile::ResultFile(const fs::path& folder, SystemTime started, bool auto_tun
 
 void ResultFile::write(const TuningOutcome& outcome) const {
   try {
-    replace_file(file_,
-                 [&](const fs::path& beside) { write_durably(beside, result_text(outcome)); });
-    const File folder(open(file_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder) fsync(folder.get());
+    replace_file(file_, [&](const File& temporary) {
+      require(write_all(temporary, result_text(outcome)), "it cannot be written: {}",
+              std::strerror(errno));
+    });
   } catch (const Error& error) {
     throw error.within(fmt::format("result file '{}'", file_.string()));
   }

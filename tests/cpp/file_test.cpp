@@ -138,6 +138,35 @@ TEST(FileTest, PermissionsThatLetEverybodyWrite) {
   }
 }
 
+TEST(FileTest, FoldersAboveAndTargetsOfLinksLetEverybodyReplaceAFile) {
+  const TemporaryFolder folder;
+  const fs::path open = folder.path() / "open";
+  fs::create_directories(open / "inner");
+  std::ofstream(open / "inner" / "file").close();
+  fs::create_symlink(open / "inner" / "file", folder.path() / "link");
+  EXPECT_FALSE(is_writable_by_all(folder.path() / "link"));
+  chmod(open.c_str(), 0777);
+  EXPECT_TRUE(is_writable_by_all(open / "inner" / "file"));
+  EXPECT_TRUE(is_writable_by_all(folder.path() / "link"));
+}
+
+TEST(FileTest, ReplacesAFileByANewOne) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "file";
+  std::ofstream(file) << "before";
+  const auto files = [&] { return std::distance(fs::directory_iterator(folder.path()), {}); };
+  replace_file(file, [&](const File& temporary) {
+    EXPECT_EQ(size_of(temporary), 0);
+    EXPECT_EQ(fs::file_size(file), 6u);
+    ASSERT_TRUE(write_all(temporary, "afterwards"));
+    EXPECT_EQ(files(), 2);
+  });
+  EXPECT_EQ(fs::file_size(file), 10u);
+  EXPECT_THROW(replace_file(file, [](const File&) { fail("no"); }), Error);
+  EXPECT_EQ(fs::file_size(file), 10u);
+  EXPECT_EQ(files(), 1);
+}
+
 TEST(FileTest, OwnersAreNamedUnlessTheyAreTheUserOrRoot) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "file";

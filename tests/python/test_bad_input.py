@@ -131,6 +131,10 @@ BAD_ARRAYS = {
     "cut in the header": (cut(X, 40), "header|truncated|short"),
     "cut in the data": (cut(X, -1), "data|truncated|short|bytes"),
     "header of another language": (npy_header("hello"), "header"),
+    "an order that is no bool": (
+        npy_header("{'descr': '<f4', 'fortran_order': 1, 'shape': (2,)}"),
+        "True or False is expected",
+    ),
     "header without a shape": (npy_header("{'descr': '<f4', 'fortran_order': False}"), "shape"),
     "enormous shape": (
         npy_header(f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({1 << 60}, {1 << 60})}}"),

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,17 +66,6 @@ std::optional<std::string> read_all(int file, int64_t size) {
     done += static_cast<size_t>(count);
   }
   return bytes;
-}
-
-uint64_t random_number() {
-  uint64_t number = 0;
-  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
-    timespec now = {};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    number =
-        static_cast<uint64_t>(now.tv_nsec) * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(getpid());
-  }
-  return number;
 }
 
 // Whether the limit on file sizes allows a file of so many bytes: a write beyond it kills the
