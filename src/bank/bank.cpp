@@ -152,6 +152,10 @@ std::optional<Bank> Bank::for_reading(const fs::path& file) {
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
   warn_if_writable_by_all(file);
+  require(!has_write_ahead_mode(file),
+          "bank '{}' was set to a write-ahead log by another program, with which readers create "
+          "files: tuning, or 'PRAGMA journal_mode = DELETE', sets it back",
+          file.string());
   // A killed writer leaves its rollback journal; undoing its transaction needs write access.
   const bool undo = has_rollback_journal(file) && may_recover(file);
   auto database = std::make_unique<Database>(
@@ -176,6 +180,12 @@ Bank Bank::for_writing(const BankPlaces& places, const std::string& soc_version)
 Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
   make_folders(file);
   warn_if_writable_by_all(file);
+  // A rollback journal may name any file, which SQLite deletes after the recovery.
+  const std::optional<std::string> owner = foreign_owner_of_log(file);
+  require(!owner,
+          "bank '{}': a process of {} was killed while it wrote to it, and its log remains: that "
+          "user's next access repairs it",
+          file.string(), owner.value_or(""));
   auto database = std::make_unique<Database>(file, Database::Access::create, kWriteBusyMs);
   const bool fresh = is_empty(*database);
   // Check before any change: the file may belong to another program.
@@ -195,7 +205,8 @@ StoredEntry Bank::stored(const Statement& row) const {
   StoredEntry stored{.id = row.integer(0)};
   BankEntry& entry = stored.entry;
   entry.workload = row.text(3);
-  entry.target = {row.text(4), row.text(5), static_cast<int>(row.integer(6))};
+  const int64_t threads = row.integer(6);
+  entry.target = {row.text(4), row.text(5), static_cast<int>(threads)};
   entry.policy = row.text(7);
   entry.gain.before_ns = row.real(8);
   entry.gain.after_ns = row.real(9);
@@ -214,8 +225,12 @@ StoredEntry Bank::stored(const Statement& row) const {
     stored.problem =
         fmt::format("bank '{}', entry {} (workload {}): {}", file().string(), stored.id, key, what);
   };
-  if (row.integer(1) > kGraphFormat) {
+  const int64_t format = row.integer(1);
+  if (format > kGraphFormat) {
     is(State::newer, "it was made by a newer version");
+  } else if (format != (entry.is_of_graph() ? kGraphFormat : kPolicyFormat) ||
+             threads != entry.target.threads) {
+    is(State::damaged, "it is damaged: its format or its threads do not fit");
   } else if (key != key_text(entry.workload) || row.text(19) != checksum_text(entry)) {
     is(State::damaged, "it is damaged: its checksum does not fit");
   } else if (!is_plausible(entry.gain)) {

@@ -1,5 +1,6 @@
 #include "base/sqlite.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -57,19 +58,45 @@ void harden(sqlite3* database) {
                nullptr);
 }
 
+constexpr std::array kLogSuffixes{"-journal", "-wal"};
+
 // A log of the file. SQLite looks for it beside the target of a link.
 std::filesystem::path beside(const std::filesystem::path& file, const char* suffix) {
   std::error_code error;
   return std::filesystem::weakly_canonical(file, error) += suffix;
 }
 
+// Opening a pipe would wait for a writer, forever.
+void require_regular(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  require(!std::filesystem::exists(status) || std::filesystem::is_regular_file(status),
+          "'{}': it is not a regular file", file.string());
+}
+
 }  // namespace
+
+std::optional<std::string> foreign_owner_of_log(const std::filesystem::path& file) {
+  for (const char* suffix : kLogSuffixes) {
+    if (auto owner = foreign_owner(beside(file, suffix))) return owner;
+  }
+  return std::nullopt;
+}
+
+bool has_write_ahead_mode(const std::filesystem::path& file) {
+  // https://www.sqlite.org/fileformat.html: byte 19 of the header is the read version, 2 for WAL.
+  constexpr int64_t kReadVersion = 19;
+  char version = 0;
+  const File opened(open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  return opened && read_at(opened, kReadVersion, {&version, 1}) && version == 2;
+}
 
 bool may_recover(const std::filesystem::path& file) {
   if (access(file.c_str(), W_OK) != 0) return false;
-  return std::ranges::none_of(std::array{"", "-journal", "-wal"}, [&](const char* suffix) {
-    const std::filesystem::path part = beside(file, suffix);
-    return foreign_owner(part) || is_writable_by_all(part);
+  if (foreign_owner(file) || is_writable_by_all(file)) return false;
+  return std::ranges::none_of(kLogSuffixes, [&](const char* suffix) {
+    const std::filesystem::path log = beside(file, suffix);
+    return foreign_owner(log) || is_writable_by_all(log);
   });
 }
 
@@ -154,6 +181,8 @@ bool Statement::is_null(int column) const {
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
 Database::Database(const std::filesystem::path& file, Access access, int busy_ms) : file_(file) {
+  require_regular(file);
+  for (const char* suffix : kLogSuffixes) require_regular(beside(file, suffix));
   sqlite3* opened = nullptr;
   // Absolute, because SQLite gives names that begin with "file:" or ":memory:" another meaning.
   const int code = sqlite3_open_v2(std::filesystem::absolute(file).c_str(), &opened,

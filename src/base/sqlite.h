@@ -98,6 +98,13 @@ class Database {
 // SQLite deletes after the recovery, so that of a stranger is never used.
 bool may_recover(const std::filesystem::path& file);
 
+// The owner of a log beside the file (its rollback journal, its write-ahead log) who is neither
+// this process's user nor root. Whoever opens the file for writing executes its logs.
+std::optional<std::string> foreign_owner_of_log(const std::filesystem::path& file);
+
+// Whether the file asks for a write-ahead log, with which readers create files beside it.
+bool has_write_ahead_mode(const std::filesystem::path& file);
+
 // Whether the file has a rollback journal: of a transaction in progress or of a killed writer.
 bool has_rollback_journal(const std::filesystem::path& file);
 

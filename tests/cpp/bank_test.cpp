@@ -228,9 +228,21 @@ TEST_F(BankTest, ReadingMakesNothing) {
   EXPECT_EQ(files, 1);
 }
 
+TEST_F(BankTest, PipesAreNotWaitedFor) {
+  fs::create_directories(file_.parent_path());
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_NE(message_of([&] { find(0); }).find("not a regular file"), std::string::npos);
+  fs::remove(file_);
+  writable();
+  ASSERT_EQ(mkfifo((file_.string() + "-journal").c_str(), 0600), 0);
+  EXPECT_NE(message_of([&] { find(0); }).find("not a regular file"), std::string::npos);
+}
+
 TEST_F(BankTest, HasARollbackJournalWhateverOthersHaveSet) {
   writable();
   Database(file_, Database::Access::write).text("PRAGMA journal_mode = WAL");
+  EXPECT_NE(message_of([&] { find(0); }).find("write-ahead log"), std::string::npos);
+  EXPECT_FALSE(fs::exists(file_.string() + "-wal")) << "a reader makes no files";
   writable().put(some_entry(), std::nullopt);
   EXPECT_EQ(Database(file_, Database::Access::read).text("PRAGMA journal_mode"), "delete");
   EXPECT_EQ(find(0).entry, some_entry());
@@ -433,8 +445,11 @@ TEST_F(BankTest, TheRollbackJournalOfAnotherUserIsNotUsed) {
       EXPECT_EQ(find(0).entry, some_entry(0));
       EXPECT_FALSE(fs::exists(precious)) << "the journal made here is not what SQLite expects";
     } else {
-      const std::string message = message_of([&] { find(0); });
-      EXPECT_NE(message.find("killed"), std::string::npos) << message;
+      for (const auto& access :
+           {std::function<void()>([&] { find(0); }), std::function<void()>([&] { writable(); })}) {
+        const std::string message = message_of(access);
+        EXPECT_NE(message.find("killed"), std::string::npos) << message;
+      }
       EXPECT_TRUE(fs::exists(precious));
     }
   }

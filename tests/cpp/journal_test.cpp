@@ -218,6 +218,21 @@ TEST_F(JournalTest, IsReadWithoutPermissionToWrite) {
   }));
 }
 
+// Its logs may name any file, which SQLite deletes.
+TEST_F(JournalTest, OfAnotherUserIsNotReloaded) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  Journal(file_, Journal::Start::fresh).ask("a", [] { return "1"; });
+  const auto reload = [&] { return error_of([&] { Journal(file_, Journal::Start::reload); }); };
+  EXPECT_EQ(reload(), "");
+  ASSERT_EQ(chown(file_.c_str(), kNobody, kNobody), 0);
+  EXPECT_NE(reload().find("belongs to"), std::string::npos) << reload();
+  ASSERT_EQ(chown(file_.c_str(), 0, 0), 0);
+  const std::string log = file_.string() + "-journal";
+  std::ofstream(log).close();
+  ASSERT_EQ(chown(log.c_str(), kNobody, kNobody), 0);
+  EXPECT_NE(reload().find("belongs to"), std::string::npos) << reload();
+}
+
 TEST_F(JournalTest, RunsNothingThatAFileContains) {
   Journal(file_, Journal::Start::fresh).ask("a", [] { return "1"; });
   ASSERT_EQ(run_plain(file_,

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 
 namespace aoe {
@@ -106,6 +107,11 @@ fs::path checked(const fs::path& file, Journal::Start start) {
             file.string());
   } else {
     require(there, "'{}' is not there: no job to reload", file.string());
+    // Its logs may name any file, which SQLite deletes after a recovery.
+    std::optional<std::string> owner = foreign_owner(file);
+    if (!owner) owner = foreign_owner_of_log(file);
+    require(!owner, "'{}' belongs to {}: only they can reload that job", file.string(),
+            owner.value_or(""));
   }
   return file;
 }
@@ -206,7 +212,8 @@ void Journal::record_decision(std::string_view request, std::string_view decisio
 }
 
 std::vector<JournalEntry> read_journal(const fs::path& file) {
-  Database database(checked(file, Journal::Start::reload), access_of_reader(file));
+  require(fs::exists(file), "'{}' is not there", file.string());
+  Database database(file, access_of_reader(file));
   std::vector<JournalEntry> entries;
   if (!is_journal(database)) return entries;
   Statement query = database.prepare(fmt::format("{} ORDER BY number", kSelect));

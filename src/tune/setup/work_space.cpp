@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace aoe {
 namespace {
@@ -46,7 +47,9 @@ WorkSpace work_space_to_reload(const TuneOptions& options) {
   for (const auto& entry : fs::directory_iterator(parent_of(options), error)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(begin) || name.size() != length) continue;
-    if (fs::exists(entry.path() / "journal.db")) found.push_back(entry.path());
+    const fs::path journal = WorkSpace{entry.path()}.journal();
+    // In a folder that others may write to, theirs are no jobs of this user.
+    if (fs::exists(journal) && !foreign_owner(journal)) found.push_back(entry.path());
   }
   require(!found.empty(), "--reload: there is no job of '{}' in '{}' to resume",
           options.model.filename().string(), parent_of(options).string());
