@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.h"
+#include "base/suggestion.h"
 
 namespace aoe {
 

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/suggestion.h"
 #include "op/families.h"
 
 namespace aoe {

@@ -1,4 +1,4 @@
-#include "base/nearest.h"
+#include "base/suggestion.h"
 
 #include <fmt/format.h>
 
