@@ -32,7 +32,8 @@ std::vector<CLI::Option*> add_impl_options(CLI::App& command, ImplMode& impl) {
           command
               .add_option("--optypelist_for_implmode", impl.op_types,
                           "Operators that this mode is for (Conv,MatMul); without: all")
-              ->delimiter(','),
+              ->delimiter(',')
+              ->allow_extra_args(false),  // what follows may be the model
           command.add_flag("--allow_strassen", impl.allow_strassen,
                            "Let policies use Strassen's algorithm, which mixes rows of a batch")};
 }

@@ -50,6 +50,13 @@ def test_the_mode_decides_which_algorithms_run(convolution):
     assert algorithms(convolution, *others).get("winograd") == 1
 
 
+def test_a_list_of_types_ends_before_the_model(convolution):
+    precise = ("--op_select_implmode", "high_precision", "--optypelist_for_implmode", "Conv,Gemm")
+    assert "winograd" not in algorithms(*precise, convolution)
+    others = ("--op_select_implmode", "high_precision", "--optypelist_for_implmode", "MatMul")
+    assert algorithms(*others, convolution).get("winograd") == 1
+
+
 def test_an_om_file_keeps_its_mode(convolution, tmp_path):
     precise = tmp_path / "precise.om"
     succeeds("compile", convolution, "-o", precise, "--op_select_implmode=high_precision")
