@@ -113,8 +113,8 @@ class BenchedModel {
 
 BenchReport measured(const BenchOptions& options) {
   constexpr double kLongest = 3600;
-  require(options.seconds >= 0 && options.seconds <= kLongest,
-          "--seconds is {}; a number from 0 to {} is expected", options.seconds, kLongest);
+  require(options.seconds > 0 && options.seconds <= kLongest,
+          "--seconds is {}; a number above 0, at most {}, is expected", options.seconds, kLongest);
   Progress progress;
   BenchReport report;
   const bool reference = options.kernels == "reference";
