@@ -61,9 +61,9 @@ std::map<uint64_t, std::string> policies_for(const Target& target, OmModel& mode
   }
   if (model.threads != target.threads) {
     notice(
-        fmt::format("{} was made for {} threads, this is to run on {}: the bank's or default "
+        fmt::format("{} was made for {} thread{}, this is to run on {}: the bank's or default "
                     "policies are used",
-                    place, model.threads, target.threads));
+                    place, model.threads, model.threads == 1 ? "" : "s", target.threads));
     return {};
   }
   return std::move(model.policies);
