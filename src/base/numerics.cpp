@@ -1,5 +1,7 @@
 #include "base/numerics.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -23,6 +25,16 @@ Numerics ImplMode::numerics_of(std::string_view op_type) const {
       op_types.empty() || std::find(op_types.begin(), op_types.end(), op_type) != op_types.end();
   if (mode == "high_precision" && listed) return Numerics::direct;
   return allow_strassen ? Numerics::strassen : Numerics::winograd;
+}
+
+std::vector<std::string> ImplMode::options() const {
+  std::vector<std::string> all;
+  if (!mode.empty()) all.push_back("--op_select_implmode=" + mode);
+  if (!op_types.empty()) {
+    all.push_back(fmt::format("--optypelist_for_implmode={}", fmt::join(op_types, ",")));
+  }
+  if (allow_strassen) all.emplace_back("--allow_strassen");
+  return all;
 }
 
 }  // namespace aoe

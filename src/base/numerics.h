@@ -38,6 +38,8 @@ struct ImplMode {
   // Throws Error if `mode` is neither, or if it is missing though op_types are given.
   void check() const;
   Numerics numerics_of(std::string_view op_type) const;
+  // The options of the command line that give this mode; none for the default.
+  std::vector<std::string> options() const;
 
   bool operator==(const ImplMode&) const = default;
 };

@@ -56,6 +56,24 @@ std::string without_gain(const TuningOutcome& outcome) {
   return "nothing was improved: no policy was proven faster than the baseline";
 }
 
+// The command that resumes a job: --reload refuses options that differ from those of its start.
+std::string resume_command(const TuneOptions& options, const std::filesystem::path& folder) {
+  std::vector<std::string> words{"aoe", "--model=" + options.model.string(), "--job_type=2",
+                                 fmt::format("--aicore_num={}", options.threads)};
+  std::vector<std::string> shapes;
+  for (const auto& [name, shape] : options.input_shapes) {
+    shapes.push_back(fmt::format("{}:{}", name, fmt::join(shape, ",")));
+  }
+  if (!shapes.empty()) {
+    words.push_back(fmt::format("--input_shape={}", fmt::join(shapes, ";")));
+  }
+  for (const std::string& option : options.impl.options()) words.push_back(option);
+  if (!options.output.empty()) words.push_back("--output=" + options.output.string());
+  words.push_back("--reload=" + folder.string());
+  for (std::string& word : words) word = shell_word(word);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 // The gain that more tuning is expected to bring.
@@ -141,17 +159,8 @@ void TuneScreen::on_finished(const TuningOutcome& outcome, const std::filesystem
 void TuneScreen::on_interrupted() {
   progress_.reset();
   if (!is_logged(LogLevel::error)) return;
-  std::string shapes;
-  for (const auto& [name, shape] : options_.input_shapes) {
-    shapes += fmt::format("{}{}:{}", shapes.empty() ? "" : ";", name, fmt::join(shape, ","));
-  }
-  fmt::print(stderr,
-             "aoe: interrupted; what was measured is kept. Resume with:\n  aoe --model={} "
-             "--job_type=2 --aicore_num={}{}{} --reload={}\n",
-             options_.model.string(), options_.threads,
-             shapes.empty() ? "" : fmt::format(" --input_shape=\"{}\"", shapes),
-             options_.output.empty() ? "" : fmt::format(" --output={}", options_.output.string()),
-             folder_.string());
+  fmt::print(stderr, "aoe: interrupted; what was measured is kept. Resume with:\n  {}\n",
+             resume_command(options_, folder_));
 }
 
 EndOnSignal::EndOnSignal() {

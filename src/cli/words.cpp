@@ -19,6 +19,18 @@ std::string share_text(double rate, double roof) {
   return roof > 0 ? fmt::format(" ({:.0f} % of {:.0f})", 100 * rate / roof, roof) : "";
 }
 
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') quoted += "'\\''";  // a quote cannot stand between quotes
+    else quoted += c;
+  }
+  return quoted + "'";
+}
+
 std::string count_text(int64_t count, std::string_view thing) {
   if (count == 1) return fmt::format("1 {}", thing);
   if (thing.ends_with('y'))

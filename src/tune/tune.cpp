@@ -1,6 +1,6 @@
 #include "tune/tune.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <fstream>
@@ -69,6 +69,15 @@ TuningMode mode_of(const std::string& workload, const std::string& before, const
 }
 
 Json impl_json(const ImplMode& impl) { return {impl.mode, impl.op_types, impl.allow_strassen}; }
+
+// "with --op_select_implmode=high_precision --optypelist_for_implmode=Conv"
+std::string impl_text(const Json& json) {
+  const std::vector<std::string> options = ImplMode{json.at(0), json.at(1), json.at(2)}.options();
+  if (options.empty()) {
+    return "without --op_select_implmode, --optypelist_for_implmode and --allow_strassen";
+  }
+  return fmt::format("with {}", fmt::join(options, " "));
+}
 
 class Tuning {
  public:
@@ -196,12 +205,9 @@ class Tuning {
         "--reload: the job in '{}' is for other shapes: give the --input_shape that it was begun "
         "with",
         space_.folder.string());
-    require(
-        job.at("impl") == impl_json(options_.impl),
-        "--reload: the job in '{}' was begun with other algorithms: give the "
-        "--op_select_implmode, --optypelist_for_implmode and --allow_strassen that it was begun "
-        "with",
-        space_.folder.string());
+    require(job.at("impl") == impl_json(options_.impl),
+            "--reload: the job in '{}' may use other algorithms: it was begun {}",
+            space_.folder.string(), impl_text(job.at("impl")));
     identity_.id = job.at("id");
     identity_.began = SystemTime(std::chrono::seconds(job.at("began_s").get<int64_t>()));
     identity_.effort = job.at("effort");

@@ -63,6 +63,14 @@ TEST(ImplMode, ListsKnownOperators) {
   }
 }
 
+TEST(ImplMode, IsGivenByItsOptions) {
+  using Options = std::vector<std::string>;
+  EXPECT_EQ(ImplMode{}.options(), Options{});
+  EXPECT_EQ((ImplMode{"high_precision", {"Conv", "MatMul"}, true}.options()),
+            (Options{"--op_select_implmode=high_precision", "--optypelist_for_implmode=Conv,MatMul",
+                     "--allow_strassen"}));
+}
+
 // A convolution of 3 x 3 that runs by Winograd's algorithm unless that is forbidden.
 OnnxBuilder convolution_network() {
   OnnxBuilder builder;

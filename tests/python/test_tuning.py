@@ -98,7 +98,8 @@ def test_a_killed_job_is_gone_on_with(model, tmp_path):
 
 def test_an_interrupted_job_says_how_to_go_on(model, tmp_path):
     job = Job(tmp_path, model, budget="6s")
-    process = job.start("--output=tuned", reload=False)
+    impl = ["--op_select_implmode=high_precision", "--optypelist_for_implmode=Conv"]
+    process = job.start("--output=it's tuned", *impl, "--allow_strassen", reload=False)
     deadline = time.monotonic() + 60
     while not job.begun() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -110,9 +111,13 @@ def test_an_interrupted_job_says_how_to_go_on(model, tmp_path):
     # What it says is what one can do, and then there is nothing left to go on with.
     (said,) = [line for line in error.decode().splitlines() if line.startswith("  aoe ")]
     again = [str(BINARY), *shlex.split(said)[1:], "--progress_bar=off"]
+    other = [argument for argument in again if argument not in impl]
+    done = subprocess.run(other, cwd=tmp_path, env=job.environment, capture_output=True)
+    assert done.returncode == 2
+    assert f"it was begun with {' '.join(impl)} --allow_strassen\n" in done.stderr.decode()
     done = subprocess.run(again, cwd=tmp_path, env=job.environment, capture_output=True, check=True)
     assert done.stdout.decode().splitlines()[-1] == "Aoe process finished"
-    assert (tmp_path / "tuned.om").exists()
+    assert (tmp_path / "it's tuned.om").exists()
     last = [argument for argument in again if not argument.startswith("--reload")]
     done = subprocess.run(
         [*last, "--reload"], cwd=tmp_path, env=job.environment, capture_output=True, check=False
