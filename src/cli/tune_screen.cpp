@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/utf8.h"
 #include "cli/words.h"
+#include "policy/policy_text.h"
 #include "report/result_file.h"
 
 namespace aoe {
@@ -135,6 +137,14 @@ void TuneScreen::on_finished(const TuningOutcome& outcome, const std::filesystem
                one.gain.speedup_high, one.gain.before_ns / 1e3, one.gain.after_ns / 1e3,
                printable(one.name));
     if (i < kExplained && one.why) fmt::print("             {}\n", to_string(*one.why));
+  }
+  const auto with_strassen = std::count_if(
+      outcome.operators.begin(), outcome.operators.end(), [](const OperatorOutcome& one) {
+        return numerics_of(one.policy_after) == Numerics::strassen;
+      });
+  if (with_strassen > 0) {
+    fmt::print("{} of Strassen's algorithm: later runs need --allow_strassen too\n",
+               count_text(with_strassen, "new policy"));
   }
   for (const std::string& name : outcome.failed_operators) {
     fmt::print("  failed: {}: its baseline kernel failed its check\n", printable(name));

@@ -38,6 +38,24 @@ StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
       graph_times_(std::move(graph_times)) {}
 
 void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) const {
+  std::map<uint64_t, const Workload*> of_model;  // workloads whose policy is in the model's file
+  for (const Workload* workload : workloads) {
+    if (of_model_.contains(key_of(*workload))) of_model.emplace(key_of(*workload), workload);
+  }
+  look_up_in_banks(workloads);
+  Unused unused;
+  for (const auto& [key, workload] : of_model) {
+    const Numerics needed = numerics_of(of_model_.at(key));
+    if (needed <= workload->numerics) continue;
+    // The bank's policies take precedence over those of the file.
+    if (!from_bank(to_string(*workload), workload->numerics)) {
+      ++unused[{needed, workload->numerics}];
+    }
+  }
+  warn_unused(unused, "the .om file");
+}
+
+void StoredPolicies::look_up_in_banks(const std::vector<const Workload*>& workloads) const {
   if (banks_.empty()) return;
   std::map<Numerics, std::vector<std::string>> texts;
   for (const Workload* workload : workloads) {
@@ -55,8 +73,9 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
       missing.push_back(std::move(text));
     }
   }
+  Unused unused;
   for (const fs::path& file : banks_) {
-    if (missing.empty()) return;
+    if (missing.empty()) break;
     // Closed again after each lookup: the process may fork, and must not do so with an open bank.
     std::vector<LookupResult> found;
     try {
@@ -65,6 +84,12 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
       require(bank->soc_version() == target_.soc_version, "bank '{}' is for {}, this is {}",
               file.string(), bank->soc_version(), target_.soc_version);
       found = bank->find(missing, target_, allowed);
+      if (allowed < Numerics::strassen) {
+        for (const LookupResult& any : bank->find(missing, target_)) {
+          const Numerics needed = any.entry ? any.entry->numerics() : Numerics::direct;
+          if (needed > allowed) ++unused[{needed, allowed}];
+        }
+      }
     } catch (const Error& error) {
       warn(fmt::format("{}: it is not used", error.what()));
       continue;
@@ -81,6 +106,7 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
     }
     missing = std::move(still_missing);
   }
+  warn_unused(unused, "the bank");
 }
 
 std::optional<std::string> StoredPolicies::from_bank(const std::string& text,
@@ -176,6 +202,19 @@ PolicyCounts StoredPolicies::counts() const {
     counts.from_model += origin == Origin::model ? 1 : 0;
   }
   return counts;
+}
+
+void StoredPolicies::warn_unused(const Unused& counts, const char* source) const {
+  for (const auto& [classes, count] : counts) {
+    const auto& [needed, allowed] = classes;
+    const bool one = count == 1;
+    notice_once(
+        fmt::format("{} {} of {} need{} {} algorithm and {} not used: {}", count,
+                    one ? "policy" : "policies", source, one ? "s" : "",
+                    needed == Numerics::strassen ? "Strassen's" : "Winograd's", one ? "is" : "are",
+                    allowed == Numerics::direct ? "op_select_implmode=high_precision excludes it"
+                                                : "--allow_strassen allows it"));
+  }
 }
 
 void StoredPolicies::warn(const std::string& line) const {

@@ -62,9 +62,13 @@ class StoredPolicies {
                                           const std::shared_ptr<const Workload>& workload,
                                           const Backend& backend,
                                           const std::vector<Tensor>& weights) const;
+  void look_up_in_banks(const std::vector<const Workload*>& workloads) const;
   void look_up_texts(std::vector<std::string> texts, Numerics allowed) const;
   std::optional<std::string> from_bank(const std::string& text, Numerics allowed) const;
   void warn(const std::string& line) const;
+  // Reports policies that need a class of algorithms that is not allowed, by both classes.
+  using Unused = std::map<std::pair<Numerics, Numerics>, int64_t>;
+  void warn_unused(const Unused& counts, const char* source) const;
 
   std::vector<std::filesystem::path> banks_;  // those that exist
   Target target_;

@@ -3,13 +3,14 @@
 import json
 
 import aoe
+import bank_files
 import numpy as np
 import om_files
 import onnx
 import pytest
 from onnx_models import model, node
 
-from cli import aoe as command
+from cli import aoe as run_aoe
 from cli import fails, succeeds
 
 CHANNELS, SIDE = 64, 28
@@ -108,7 +109,7 @@ def test_python_takes_the_same_options(convolution):
 
 def test_a_listed_operator_that_the_model_lacks_is_reported(convolution):
     options = ("--op_select_implmode=high_precision", "--optypelist_for_implmode=Conv,MatMul")
-    lines = command("run", convolution, *options).stderr.decode().splitlines()
+    lines = run_aoe("run", convolution, *options).stderr.decode().splitlines()
     assert lines == ["aoe: optypelist_for_implmode: the model has no MatMul"]
 
 
@@ -224,6 +225,11 @@ def test_products_of_a_million_terms_keep_their_digits(rows, columns, constant, 
 ROWS, DEPTH, COLUMNS = 48, 256, 128
 FEATURES = np.random.default_rng(3).normal(0, 0.05, (DEPTH, COLUMNS)).astype(np.float32)
 ONE_THREAD = ("--threads", 1)
+# The workload of the product, as the model's plan states it.
+PRODUCT = (
+    f"weight %0 f32[{DEPTH},{COLUMNS}]\nin %1 f32[{ROWS},{DEPTH}]\n"
+    f"%2 f32[{ROWS},{COLUMNS}] = sum(r:{DEPTH}) %1[a, r] * %0[r, b]\nout %2\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -241,11 +247,7 @@ def product(tmp_path_factory):
     )
     succeeds("compile", folder / "product.onnx", "-o", folder / "product.om", *ONE_THREAD)
     om = om_files.read(folder / "product.om")
-    workload = (
-        f"in %0 f32[{ROWS},{DEPTH}]\nweight %1 f32[{DEPTH},{COLUMNS}]\n"
-        f"%2 f32[{ROWS},{COLUMNS}] = sum(r:{DEPTH}) %0[a, r] * %1[r, b]\nout %2\n"
-    )
-    policy = succeeds("kernel", workload, "--policy", "stage 0 strassen", "--emit", "policy")
+    policy = succeeds("kernel", PRODUCT, "--policy", "stage 0 strassen", "--emit", "policy")
     (stored,) = om.structure.policies
     stored.text = policy.encode()
     (folder / "product.om").write_bytes(om.to_bytes())
@@ -256,6 +258,37 @@ def test_strassen_runs_only_where_it_is_allowed(product):
     assert algorithms(product, *ONE_THREAD, "--allow_strassen") == {"strassen": 1}
     assert algorithms(product, *ONE_THREAD) == {"direct": 1}
     assert algorithms(product, *ONE_THREAD, "--op_select_implmode=high_precision") == {"direct": 1}
+
+
+def said_of(*args):
+    return run_aoe("run", *args).stderr.decode()
+
+
+def test_a_policy_that_is_not_allowed_is_reported_once(product, tmp_path, monkeypatch):
+    unused = "aoe: 1 policy of {} needs Strassen's algorithm and is not used: "
+    allowed = unused + "--allow_strassen allows it\n"
+    precise = unused + "op_select_implmode=high_precision excludes it\n"
+    exact = (*ONE_THREAD, "--op_select_implmode=high_precision")
+    assert said_of(product, *ONE_THREAD) == allowed.format("the .om file")
+    assert said_of(product, *exact) == precise.format("the .om file")
+    assert said_of(product, *ONE_THREAD, "--allow_strassen") == ""
+    done = run_aoe("bench", product, *ONE_THREAD, "--seconds", "0.05")  # loads it twice
+    assert done.stderr.decode().count("is not used") == 1
+    # The same policy in a bank.
+    device = json.loads(succeeds("devices", "--json"))
+    (policy,) = om_files.read(product).structure.policies
+    entry = bank_files.entry(
+        PRODUCT,
+        policy.text.decode(),
+        device["soc_version"],
+        instruction_set=device["instruction_sets"][-1],
+    )
+    bank_files.write(tmp_path / device["soc_version"] / "op.db", device["soc_version"], [entry])
+    monkeypatch.setenv("TUNE_BANK_PATH", str(tmp_path))
+    onnx_file = product.with_suffix(".onnx")
+    assert said_of(onnx_file, *ONE_THREAD) == allowed.format("the bank")
+    assert said_of(onnx_file, *exact) == precise.format("the bank")
+    assert said_of(onnx_file, *ONE_THREAD, "--allow_strassen") == ""
 
 
 def by_direct(product, x):
