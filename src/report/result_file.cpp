@@ -67,7 +67,7 @@ Json json_of(const Explanation& why) {
   Json decisions = Json::array();
   for (const DecisionLoss& one : why.decisions) {
     Json decision{{"decision", one.decision}, {"before", one.before}, {"after", one.after}};
-    set_number(decision, "loss", rounded(one.loss, 1e3));
+    if (one.loss) set_number(decision, "loss", rounded(*one.loss, 1e3));
     decisions.push_back(std::move(decision));
   }
   Json explanation{{"bound_by", why.after.by_operations ? "operations" : "bytes"},

@@ -80,6 +80,7 @@ TEST(Ablation, TakesAnotherAlgorithmForOneDecision) {
   EXPECT_EQ(alone[0].of.decision, "winograd");
   EXPECT_EQ(alone[0].of.before, "none");
   EXPECT_EQ(alone[0].of.after, "4");
+  EXPECT_TRUE(alone[0].of.is_algorithm);
   EXPECT_EQ(alone[0].policy, before);
   // A decision within another algorithm is compared with that algorithm's default.
   const std::vector<Decision> others = space->decisions(other);
@@ -92,6 +93,65 @@ TEST(Ablation, TakesAnotherAlgorithmForOneDecision) {
   EXPECT_EQ(both[0].policy, before);
   EXPECT_EQ(both[1].of.decision, "tile rows");
   EXPECT_EQ(both[1].policy, other);
+}
+
+OpenedModel three_workloads() {
+  OpenedModel opened;
+  opened.workloads.resize(3);
+  for (OpenWorkload& one : opened.workloads) one.baseline_ns = 1e8;
+  return opened;
+}
+
+Ablated ablated(int workload, const std::vector<std::string>& names) {
+  Ablated one{{workload, "winner"}, {}};
+  for (const std::string& name : names)
+    one.without.push_back({{name, "1", "2"}, "without " + name});
+  return one;
+}
+
+TEST(Ablation, NamesAnotherAlgorithm) {
+  Structure direct;
+  direct.stages.resize(1);
+  direct.stages[0].product = true;
+  Structure tiles = direct;
+  tiles.stages[0].winograd = 4;
+  Structure halves = direct;
+  halves.stages[0].strassen = true;
+  const auto said = [](const Structure& after, const Structure& before, size_t stages) {
+    const DecisionLoss found = changed_algorithm(after, before, stages);
+    EXPECT_EQ(found.is_algorithm, !found.decision.empty());
+    EXPECT_FALSE(found.loss);
+    return to_string(Explanation{{true, 1, 1}, {true, 1, 1}, {found}});
+  };
+  const std::string roof = "100 % -> 100 % of peak; ";
+  EXPECT_FALSE(changed_algorithm(tiles, tiles, 1).is_algorithm);
+  EXPECT_EQ(said(halves, direct, 1), roof + "strassen no -> yes");
+  EXPECT_EQ(said(tiles, direct, 2), roof + "stage 0: winograd none -> 4");
+  EXPECT_EQ(said(halves, tiles, 1), roof + "winograd, strassen 4, no -> none, yes");
+}
+
+TEST(Ablation, PutsAnotherAlgorithmFirst) {
+  Random random(1);
+  Ablated one = ablated(0, {"a", "b", "c", "d"});
+  one.without[3].of.is_algorithm = true;
+  const AblationPasses passes({one}, three_workloads(), random);
+  const std::map<std::string, double> truth{
+      {"winner", 80}, {"without a", 110}, {"without b", 100}, {"without c", 90}, {"without d", 88}};
+  PassesResult measured;
+  for (const Assignment& assignment : passes.wanted().passes) {
+    Pass pass;
+    for (const CandidateId id : assignment.workloads) {
+      pass.workload_ns.push_back(id == CandidateId::baseline
+                                     ? 100
+                                     : truth.at(passes.wanted().candidates[index_of(id)].choice));
+    }
+    measured.passes.push_back(pass);
+  }
+  const std::vector<DecisionLoss> losses = passes.losses(measured)[0];
+  ASSERT_EQ(losses.size(), 3u);
+  EXPECT_EQ(losses[0].decision, "d");
+  EXPECT_EQ(losses[1].decision, "a");
+  EXPECT_EQ(losses[2].decision, "b");
 }
 
 TEST(Ablation, TriesWhatThereIsTimeFor) {
@@ -113,20 +173,6 @@ TEST(Ablation, TriesWhatThereIsTimeFor) {
     EXPECT_EQ(affordable(counts, c.cost), c.left);
   }
   EXPECT_TRUE(affordable({}, {.allowed_s = 1}).empty());
-}
-
-OpenedModel three_workloads() {
-  OpenedModel opened;
-  opened.workloads.resize(3);
-  for (OpenWorkload& one : opened.workloads) one.baseline_ns = 1e8;
-  return opened;
-}
-
-Ablated ablated(int workload, const std::vector<std::string>& names) {
-  Ablated one{{workload, "winner"}, {}};
-  for (const std::string& name : names)
-    one.without.push_back({{name, "1", "2"}, "without " + name});
-  return one;
 }
 
 TEST(Ablation, RanksByWhatIsLost) {
@@ -164,10 +210,10 @@ TEST(Ablation, RanksByWhatIsLost) {
   ASSERT_EQ(losses[0].size(), 3u);
   EXPECT_EQ(losses[0][0].decision, "c");
   EXPECT_EQ(losses[0][1].decision, "d");
-  EXPECT_NEAR(losses[0][1].loss, 0.25, 1e-9);
+  EXPECT_NEAR(*losses[0][1].loss, 0.25, 1e-9);
   EXPECT_EQ(losses[0][2].decision, "e");
   ASSERT_EQ(losses[1].size(), 1u);
-  EXPECT_NEAR(losses[1][0].loss, 1.0 / 80, 1e-9);
+  EXPECT_NEAR(*losses[1][0].loss, 1.0 / 80, 1e-9);
   // No measurements (a lost process) give no losses.
   for (const auto& none : passes.losses({})) EXPECT_TRUE(none.empty());
 }

@@ -33,7 +33,7 @@ TEST(Job, FindsTheDecisionThatMatters) {
   ASSERT_FALSE(why.decisions.empty());
   EXPECT_EQ(why.decisions[0].decision, "columns first");
   EXPECT_NE(why.decisions[0].before, why.decisions[0].after);
-  EXPECT_NEAR(why.decisions[0].loss, 1 / 0.75 - 1, 0.03);
+  EXPECT_NEAR(*why.decisions[0].loss, 1 / 0.75 - 1, 0.03);
   for (size_t i = 1; i < why.decisions.size(); ++i) EXPECT_LT(why.decisions[i].loss, 0.03);
   // 48 x 64 x 80 multiplications and additions in 50 us, of 100 GFLOP/s.
   EXPECT_TRUE(why.after.by_operations);

@@ -1,5 +1,7 @@
 #include "tune/job/ablation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -47,19 +49,28 @@ bool is_same(const Decision& a, const Decision& b) {
   return a.options[a.chosen] == b.options[b.chosen];
 }
 
-// All differences between two structures, as one decision.
-DecisionLoss structural(const std::vector<Decision>& decisions, const std::vector<Decision>& before,
-                        size_t stages) {
-  DecisionLoss all;
-  const auto append = [](std::string& list, const std::string& word) {
+void append(DecisionLoss& all, const std::string& name, const std::string& before,
+            const std::string& after) {
+  const auto add = [](std::string& list, const std::string& word) {
     list += (list.empty() ? "" : ", ") + word;
   };
+  add(all.decision, name);
+  add(all.before, before);
+  add(all.after, after);
+}
+
+bool names_algorithm(const std::string& decision) {
+  return decision == "product" || decision == "winograd" || decision == "strassen";
+}
+
+// All differences between two structures, as one decision: algorithms first.
+DecisionLoss structural(const std::vector<Decision>& decisions, const std::vector<Decision>& before,
+                        DecisionLoss all, size_t stages) {
   for (const Decision& one : decisions) {
     const Decision* const other = find(before, one.name);
     if (!one.structural || other == nullptr || is_same(one, *other)) continue;
-    append(all.decision, short_name(one, stages, 0));
-    append(all.before, option_text(*other));
-    append(all.after, option_text(one));
+    if (names_algorithm(short_name(one, 1, 0))) continue;
+    append(all, short_name(one, stages, 0), option_text(*other), option_text(one));
   }
   return all;
 }
@@ -107,6 +118,20 @@ std::vector<Ablated> chosen(const std::vector<Winner>& winners, const OpenedMode
   return chosen;
 }
 
+// Puts another algorithm before the other decisions, also if its loss is not known.
+void name_algorithm(std::vector<DecisionLoss>& decisions, const Winner& winner,
+                    const OpenedModel& opened) {
+  if (!decisions.empty() && decisions[0].is_algorithm) return;
+  const Workload& workload = winner.memory->space().workload();
+  const auto at = static_cast<size_t>(winner.candidate.workload);
+  DecisionLoss algorithm = changed_algorithm(
+      parse_policy(winner.candidate.choice, workload).structure,
+      parse_policy(opened.workloads[at].policy, workload).structure, workload.stages.size());
+  if (!algorithm.is_algorithm) return;
+  decisions.resize(std::min(decisions.size(), kMostTold - 1));
+  decisions.insert(decisions.begin(), std::move(algorithm));
+}
+
 // Drops ablations that fail to compile or to match the reference.
 void check(std::vector<Ablated>& all, const std::function<Answer(const Request&)>& ask) {
   Request work;
@@ -129,13 +154,34 @@ void check(std::vector<Ablated>& all, const std::function<Answer(const Request&)
 
 }  // namespace
 
+DecisionLoss changed_algorithm(const Structure& after, const Structure& before, size_t stages) {
+  DecisionLoss all;
+  for (size_t s = 0; s < stages; ++s) {
+    const StagePolicy is = after.of(s);
+    const StagePolicy was = before.of(s);
+    const std::string place = stages == 1 ? "" : fmt::format("stage {}: ", s);
+    const auto compare = [&](const char* name, const std::string& from, const std::string& to) {
+      if (from != to) append(all, place + name, from, to);
+    };
+    const auto tile = [](int side) { return side == 0 ? "none" : fmt::format("{}", side); };
+    const auto yes_no = [](bool yes) { return yes ? "yes" : "no"; };
+    compare("product", yes_no(was.product), yes_no(is.product));
+    compare("winograd", tile(was.winograd), tile(is.winograd));
+    compare("strassen", yes_no(was.strassen), yes_no(is.strassen));
+  }
+  all.is_algorithm = !all.decision.empty();
+  return all;
+}
+
 std::vector<Ablation> ablations(const Space& space, const Policy& policy, const Policy& before) {
   std::vector<Ablation> found;
   const size_t stages = space.workload().stages.size();
   const std::vector<Decision> decisions = space.decisions(policy);
   Policy beside = before;
   if (policy.structure != before.structure) {
-    DecisionLoss all = structural(decisions, space.decisions(before), stages);
+    DecisionLoss all =
+        structural(decisions, space.decisions(before),
+                   changed_algorithm(policy.structure, before.structure, stages), stages);
     // A structure outside of the space has no named decisions.
     if (!all.decision.empty()) found.push_back({std::move(all), before});
     beside = default_policy(space.schedule(policy.structure), policy.structure, space.device());
@@ -232,10 +278,12 @@ std::vector<std::vector<DecisionLoss>> AblationPasses::losses(const PassesResult
       ++at;
       DecisionLoss loss = without.of;
       loss.loss = ratios.empty() ? 0 : median(std::move(ratios)) - 1;
-      if (loss.loss >= least_loss_) winner_losses.push_back(std::move(loss));
+      if (*loss.loss >= least_loss_) winner_losses.push_back(std::move(loss));
     }
     std::stable_sort(winner_losses.begin(), winner_losses.end(),
-                     [](const DecisionLoss& a, const DecisionLoss& b) { return a.loss > b.loss; });
+                     [](const DecisionLoss& a, const DecisionLoss& b) {
+                       return std::pair(a.is_algorithm, a.loss) > std::pair(b.is_algorithm, b.loss);
+                     });
     winner_losses.resize(std::min(winner_losses.size(), kMostTold));
   }
   return losses;
@@ -255,13 +303,15 @@ std::vector<Explanation> explained(const std::vector<Winner>& winners, const Ope
   }
   std::vector<Ablated> tried = chosen(winners, opened, cost);
   check(tried, ask);
-  if (std::all_of(tried.begin(), tried.end(),
-                  [](const Ablated& one) { return one.without.empty(); })) {
-    return explanations;
+  if (std::any_of(tried.begin(), tried.end(),
+                  [](const Ablated& one) { return !one.without.empty(); })) {
+    const AblationPasses passes(std::move(tried), opened, random);
+    const auto losses = passes.losses(ask({{}, passes.wanted()}).measured);
+    for (size_t i = 0; i < winners.size(); ++i) explanations[i].decisions = losses[i];
   }
-  const AblationPasses passes(std::move(tried), opened, random);
-  const auto losses = passes.losses(ask({{}, passes.wanted()}).measured);
-  for (size_t i = 0; i < winners.size(); ++i) explanations[i].decisions = losses[i];
+  for (size_t i = 0; i < winners.size(); ++i) {
+    name_algorithm(explanations[i].decisions, winners[i], opened);
+  }
   return explanations;
 }
 

@@ -26,6 +26,10 @@ struct Ablation {
 // structure's default, because the items of `before` are others.
 std::vector<Ablation> ablations(const Space& space, const Policy& policy, const Policy& before);
 
+// The change of algorithm between two structures with that many stages, as one decision without a
+// loss; not is_algorithm if there is none.
+DecisionLoss changed_algorithm(const Structure& after, const Structure& before, size_t stages);
+
 // The allowed and the estimated cost of trying ablations.
 struct AblationCost {
   double allowed_s = 0;    // for all ablations together

@@ -10,8 +10,8 @@ std::string to_string(const Explanation& why) {
                   why.after.by_operations ? "peak" : "the memory's rate");
   const char* separator = "; ";
   for (const DecisionLoss& one : why.decisions) {
-    text += fmt::format("{}{} {} -> {} ({:.0f} %)", separator, one.decision, one.before, one.after,
-                        100 * one.loss);
+    text += fmt::format("{}{} {} -> {}", separator, one.decision, one.before, one.after);
+    if (one.loss) text += fmt::format(" ({:.0f} %)", 100 * *one.loss);
     separator = ", ";
   }
   return text;
