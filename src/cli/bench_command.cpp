@@ -47,15 +47,7 @@ class BenchedModel {
   }
 
   const std::shared_ptr<const StoredPolicies>& policies() const { return model_.policies(); }
-  // Empty for a model with open shapes: its kernels belong to runs.
-  std::map<Numerics, int> algorithms() const {
-    std::map<Numerics, int> counts;
-    if (!model_.executable()) return counts;
-    for (const auto& kernel : model_.executable()->kernels()) {
-      ++counts[numerics_of(kernel->policy().structure)];
-    }
-    return counts;
-  }
+  std::map<Numerics, int> algorithms() const { return algorithms_of(model_); }
 
   // The difference of the outputs. Nothing unless both models have outputs of the same names and
   // types, all of them tensors of numbers.

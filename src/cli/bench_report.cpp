@@ -34,19 +34,10 @@ std::string latency_text(const BenchReport::Model& model) {
                      count_text(static_cast<int64_t>(model.turns.medians_ns.size()), "round"));
 }
 
-// "direct 18, winograd 3"
-std::string algorithms_text(const BenchReport::Model& model) {
-  std::vector<std::string> counts;
-  for (const auto& [numerics, count] : model.algorithms) {
-    counts.push_back(fmt::format("{} {}", name(numerics), count));
-  }
-  return fmt::format("{}", fmt::join(counts, ", "));
-}
-
 std::string model_text(const BenchReport::Model& model, const Rates& rates) {
   const std::string bank = bank_text(model.policies.get());
   return row("model", printable(model.file)) + (bank.empty() ? "" : row("bank", bank)) +
-         (model.algorithms.empty() ? "" : row("algorithms", algorithms_text(model))) +
+         (model.algorithms.empty() ? "" : row("algorithms", algorithms_text(model.algorithms))) +
          row("latency", latency_text(model)) +
          row("rate", fmt::format("{:.4g} GFLOP/s{}", model.gflops(),
                                  share_text(model.gflops(), rates.fma_gflops)));
@@ -100,6 +91,12 @@ std::vector<Profile::Step> by_time(const Profile& profile) {
   return steps;
 }
 
+// What a step is, unless it is a kernel that computes sums as they stand.
+std::string mark_of(const Profile::Step& step) {
+  const std::string& mark = step.kind == "kernel" ? step.algorithm : step.kind;
+  return mark == name(Numerics::direct) ? "" : fmt::format(" [{}]", mark);
+}
+
 std::string profile_text(const Profile& profile, const Rates& rates) {
   const auto line = [&](double ns, const std::string& rate, const std::string& of_roof,
                         const std::string& what) {
@@ -118,8 +115,7 @@ std::string profile_text(const Profile& profile, const Rates& rates) {
     }
     text += line(step.median_ns, rate, of_roof,
                  fmt::format("{}{}{}", printable(fmt::format("{}", fmt::join(step.nodes, ", "))),
-                             step.kind == "kernel" ? "" : fmt::format(" [{}]", step.kind),
-                             step.changes_layout ? " [changes layout]" : ""));
+                             mark_of(step), step.changes_layout ? " [changes layout]" : ""));
   }
   text += line(profile.between_ns, "", "", "between the steps");
   return text + line(profile.total_ns, "", "", "in all");
@@ -170,6 +166,7 @@ Json json_of(const Profile& profile, const Rates& rates) {
                {"changes_layout", step.changes_layout},
                {"median_ns", step.median_ns},
                {"share", step.median_ns / profile.total_ns}};
+    if (!step.algorithm.empty()) entry["algorithm"] = step.algorithm;
     if (step.kind != "host" && step.median_ns > 0) {
       const Roofline roofline = roofline_of(step.operations, step.bytes, step.median_ns, rates);
       entry["operations"] = step.operations;

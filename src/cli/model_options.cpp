@@ -74,6 +74,23 @@ std::string bank_text(const StoredPolicies* policies) {
                      target.instruction_set, fmt::join(files, " and "));
 }
 
+std::map<Numerics, int> algorithms_of(const LoadedModel& model) {
+  std::map<Numerics, int> counts;
+  if (!model.executable()) return counts;
+  for (const auto& kernel : model.executable()->kernels()) {
+    ++counts[numerics_of(kernel->policy().structure)];
+  }
+  return counts;
+}
+
+std::string algorithms_text(const std::map<Numerics, int>& counts) {
+  std::vector<std::string> words;
+  for (const auto& [numerics, count] : counts) {
+    words.push_back(fmt::format("{} {}", name(numerics), count));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 void check_output(const std::string& output, const std::string& model) {
   check_name(output);
   fs::path file;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/shape.h"
+#include "runtime/loaded_model.h"
 #include "runtime/stored_policies.h"
 
 namespace aoe {
@@ -21,6 +22,12 @@ std::map<std::string, Shape> parse_shapes(const std::string& text);
 // "12 of 28 workloads by policies for 2 threads with avx512 from bank '/home/…/op.db'"; empty
 // without a bank.
 std::string bank_text(const StoredPolicies* policies);
+
+// Number of kernels by the class of algorithms that they need. Empty for a model with open shapes:
+// its kernels belong to runs.
+std::map<Numerics, int> algorithms_of(const LoadedModel& model);
+// "direct 18, winograd 3"
+std::string algorithms_text(const std::map<Numerics, int>& counts);
 
 // Fails if --output cannot be written or would overwrite the model. Called before any work.
 void check_output(const std::string& output, const std::string& model);

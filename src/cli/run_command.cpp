@@ -47,6 +47,9 @@ void run_loaded(const LoadedModel& model, const RunOptions& options) {
             to_string(results[i].type()));
     arrays[name] = results[i].tensor();
   }
+  if (const auto counts = algorithms_of(model); !counts.empty()) {
+    fmt::print("algorithms   {}\n", algorithms_text(counts));
+  }
   if (const std::string bank = bank_text(model.policies().get()); !bank.empty()) {
     fmt::print("{}\n", bank);
   }

@@ -219,6 +219,7 @@ StepInfo Executable::step_info(size_t step) const {
   if (steps_[step].evaluator) seen.workload = &steps_[step].evaluator->workload();
   seen.compiled = steps_[step].kernel != nullptr;
   seen.changes_layout = planned.changes_layout;
+  if (seen.compiled) seen.numerics = numerics_of(steps_[step].kernel->policy().structure);
   return seen;
 }
 

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "base/numerics.h"
 #include "expr/workload.h"
 #include "graph/graph.h"
 
@@ -10,11 +11,12 @@ namespace aoe {
 
 // Describes a step of a run. Its pointers are valid during the call that it is passed to.
 struct StepInfo {
-  size_t index = 0;                    // among the steps of the run, from 0
-  std::vector<const Node*> nodes;      // fused into this step
-  const Workload* workload = nullptr;  // null for host kernels, late nodes and in-place steps
-  bool compiled = false;               // runs a kernel, not the reference
-  bool changes_layout = false;         // its output layout differs from its input layout
+  size_t index = 0;                      // among the steps of the run, from 0
+  std::vector<const Node*> nodes;        // fused into this step
+  const Workload* workload = nullptr;    // null for host kernels, late nodes and in-place steps
+  bool compiled = false;                 // runs a kernel, not the reference
+  bool changes_layout = false;           // its output layout differs from its input layout
+  Numerics numerics = Numerics::direct;  // the class of algorithms that its kernel needs
 };
 
 // A StepObserver observes a run: it is called before and after every step, in the thread of the

@@ -1,6 +1,7 @@
 """The algorithms that operators may use, and what each class promises (docs/numerics.md)."""
 
 import json
+import re
 
 import aoe
 import bank_files
@@ -49,6 +50,20 @@ def test_the_mode_decides_which_algorithms_run(convolution):
     assert "winograd" not in algorithms(convolution, "--op_select_implmode=high_precision")
     others = ("--op_select_implmode=high_precision", "--optypelist_for_implmode=MatMul,Gemm")
     assert algorithms(convolution, *others).get("winograd") == 1
+
+
+def test_run_and_profile_tell_the_class_of_kernels(convolution):
+    assert re.search(
+        r"^algorithms   (direct \d+, )?winograd 1$", succeeds("run", convolution), re.M
+    )
+    short = ("--profile", "--seconds", "0.05")
+    text = succeeds("bench", convolution, *short)
+    assert text.count("Conv [winograd]\n") == text.count("[winograd]") == 1
+    for mode, expected in {"high_performance": 1, "high_precision": 0}.items():
+        text = succeeds("bench", convolution, *short, "--json", f"--op_select_implmode={mode}")
+        found = [step["algorithm"] for step in json.loads(text)["profile"]["steps"]]
+        assert found.count("winograd") == expected
+        assert found.count("direct") == len(found) - expected
 
 
 def test_a_list_of_types_ends_before_the_model(convolution):

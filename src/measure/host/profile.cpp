@@ -47,6 +47,7 @@ class StepTimes : public StepObserver {
     Profile::Step row;
     for (const Node* node : step.nodes) row.nodes.push_back(name_of(*node));
     row.kind = step.compiled ? "kernel" : step.workload != nullptr ? "reference" : "host";
+    if (step.compiled) row.algorithm = name(step.numerics);
     row.changes_layout = step.changes_layout;
     if (step.workload != nullptr) {
       row.operations = operations_of(*step.workload);

@@ -14,6 +14,7 @@ struct Profile {
   struct Step {
     std::vector<std::string> nodes;  // "conv1 (Conv)", or "Conv" for a node without a name
     std::string kind;                // "kernel", "reference", or "host" for a host kernel
+    std::string algorithm;           // of a kernel, its class of algorithms: "winograd"
     bool changes_layout = false;     // its output layout differs from its input layout
     double operations = 0;
     double bytes = 0;  // of inputs and outputs
