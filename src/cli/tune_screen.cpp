@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "cli/words.h"
+#include "measure/statistics/proof.h"
 #include "policy/policy_text.h"
 #include "report/result_file.h"
 
@@ -39,8 +40,10 @@ std::string without_gain(const TuningOutcome& outcome) {
     // With few blocks, the interval is still from 0 to infinity.
     if (!std::isfinite(seen.speedup_high)) return kept + "could not be measured within the budget";
     return fmt::format(
-        "{}is too small to be proven here: {:.3f} times as fast, between {:.3f} and {:.3f}", kept,
-        seen.before_ns / seen.after_ns, seen.speedup_low, seen.speedup_high);
+        "{}is too small to be proven here: {:.3f} times as fast, between {:.3f} and {:.3f}; a "
+        "proof here needs more than {:.3f}",
+        kept, seen.before_ns / seen.after_ns, seen.speedup_low, seen.speedup_high,
+        1 + outcome.margin);
   }
   if (outcome.dropped > 0) {
     return fmt::format(
@@ -137,6 +140,12 @@ void TuneScreen::on_finished(const TuningOutcome& outcome, const std::filesystem
                one.gain.speedup_high, one.gain.before_ns / 1e3, one.gain.after_ns / 1e3,
                printable(one.name));
     if (i < kExplained && one.why) fmt::print("             {}\n", to_string(*one.why));
+  }
+  if (!outcome.operators.empty()) {
+    fmt::print(
+        "intervals: {:.0f} % each, from fresh blocks used for nothing else; kept if proven faster "
+        "by more than {} (at most {:.0f} % of jobs keep one that is not)\n",
+        100 * kConfidence, percent_text(outcome.operators[0].margin), 100 * ErrorBudget::kJobError);
   }
   const auto with_strassen = std::count_if(
       outcome.operators.begin(), outcome.operators.end(), [](const OperatorOutcome& one) {

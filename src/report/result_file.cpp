@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "measure/statistics/intervals.h"
 #include "policy/policy_text.h"
 
 namespace aoe {
@@ -55,8 +56,8 @@ std::string_view state_text(TuningOutcome::State state) {
   return "";
 }
 
-Json evidence_of(const Gain& gain) {
-  Json evidence{{"samples", gain.samples}};
+Json evidence_of(const Gain& gain, double margin) {
+  Json evidence{{"samples", gain.samples}, {"confidence", kConfidence}, {"margin", margin}};
   set_number(evidence, "speedup_low", gain.speedup_low);
   set_number(evidence, "speedup_high", gain.speedup_high);
   set_number(evidence, "noise_floor", gain.noise_floor);
@@ -78,7 +79,7 @@ Json json_of(const Explanation& why) {
 }
 
 Json json_of(const OperatorOutcome& tuned) {
-  Json evidence = evidence_of(tuned.gain);
+  Json evidence = evidence_of(tuned.gain, tuned.margin);
   evidence["measurements"] = tuned.measurements;
   evidence["policy_before"] = tuned.policy_before;
   evidence["policy_after"] = tuned.policy_after;
@@ -120,7 +121,12 @@ Json opat_of(const TuningOutcome& outcome) {
     set_number(opat, "model_baseline_performance(ms)", before_ms);
     set_number(opat, "model_result_performance(ms)", after_ms);
     set_improvement(opat, "model_performance_improvement", before_ms, after_ms);
-    opat["evidence"] = evidence_of(*outcome.model);
+  }
+  if (const auto& gain = outcome.model ? outcome.model : outcome.unproven_model; ended && gain) {
+    Json evidence = evidence_of(*gain, outcome.margin);
+    evidence["proven"] = outcome.model.has_value();
+    set_number(evidence, "speedup", rounded(gain->before_ns / gain->after_ns, 1e4));
+    opat["evidence"] = std::move(evidence);
   }
   if (outcome.state == TuningOutcome::State::failed) {
     opat["tuning_failed_operators"] = outcome.failed_operators;

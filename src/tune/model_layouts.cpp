@@ -112,6 +112,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   layouts.outcome->mode = TuningMode::format;
   layouts.outcome->tuned = tuned(!in_bank.is_null(), job.repeat_tune, true);
   layouts.outcome->gain = entry.gain;
+  layouts.outcome->margin = result.margin;
   layouts.outcome->measurements = {evidence};
   layouts.outcome->policy_before = of_graph.baseline;
   layouts.outcome->policy_after = choice.times;

@@ -22,6 +22,7 @@ struct OperatorOutcome {
   TuningMode mode = TuningMode::schedule;
   Tuned tuned = Tuned::add;            // add or update
   Gain gain;                           // of one use
+  double margin = 0;                   // of its proof: it is faster by more
   std::set<std::string> measurements;  // names of the evidence: "<job>/<workload>"
   std::string policy_before;
   std::string policy_after;
@@ -34,12 +35,13 @@ struct TuningOutcome {
 
   std::string name;  // of the job: the file name of the model without suffix
   State state = State::incomplete;
-  double seconds = 0;                           // duration of the job; set at its end
-  std::optional<double> baseline_ns = {};       // of the whole model, before the job
-  std::optional<Gain> model = {};               // proven gain of the whole model; set at the end
-  std::optional<Gain> unproven_model = {};      // measured, but not proven
-  size_t dropped = 0;                           // proven policies that did not carry over
-  size_t tried = 0;                             // candidates timed
+  double seconds = 0;                       // duration of the job; set at its end
+  std::optional<double> baseline_ns = {};   // of the whole model, before the job
+  std::optional<Gain> model = {};           // proven gain of the whole model; set at the end
+  std::optional<Gain> unproven_model = {};  // measured, but not proven
+  double margin = 0;                        // of a proof of the model's gain
+  size_t dropped = 0;                       // proven policies that did not carry over
+  size_t tried = 0;                         // candidates timed
   std::optional<double> expected_gain = {};     // share of the model's time; if more tuning pays
   std::vector<OperatorOutcome> operators = {};  // with added or updated policies
   std::optional<OperatorOutcome> layouts = {};  // if they changed; its gain is the model's

@@ -137,7 +137,9 @@ class Tuning {
     Device device = device_;
     device.cores = options_.threads;
     Job job(runner, device, job_, [&](const JobProgress& now) { show(now); });
-    workloads_ = job.open().workloads;
+    const OpenedModel& opened = job.open();
+    workloads_ = opened.workloads;
+    outcome_.margin = opened.margin;
     outcome_.has_operators = !workloads_.empty();
     in_bank_ = policies_in_bank();
     std::vector<bool> chosen;
@@ -274,6 +276,7 @@ class Tuning {
                            layouts_.changed.contains(workload.text));
     outcome.tuned = tuned(in_bank_[at].has_value(), identity_.repeat_tune, true);
     outcome.gain = accepted.gain;
+    outcome.margin = outcome_.margin;
     outcome.measurements = {evidence_name(at)};
     outcome.policy_before = workload.policy;
     outcome.policy_after = accepted.candidate.choice;
@@ -322,6 +325,8 @@ class Tuning {
   // new layouts, so the two gains multiply.
   void add_layouts(const OperatorOutcome& layouts) {
     outcome_.baseline_ns = layouts.gain.before_ns;
+    // Both gains are proven, each by its margin.
+    outcome_.margin = outcome_.model ? std::min(outcome_.margin, layouts.margin) : layouts.margin;
     outcome_.model = outcome_.model ? combined_gain(layouts.gain, *outcome_.model) : layouts.gain;
     outcome_.unproven_model.reset();
     for (const OpenWorkload& workload : workloads_) {

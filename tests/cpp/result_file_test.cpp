@@ -27,6 +27,7 @@ OperatorOutcome softmax() {
                    .speedup_high = 1.39,
                    .noise_floor = 1.012,
                    .samples = 64},
+          .margin = 0.023,
           .measurements = {"j:1", "j:2"},
           .policy_before = "loops outer=1 [r:8x4]",
           .policy_after = "loops outer=1 [r:16x4]"};
@@ -44,6 +45,7 @@ TuningOutcome sample() {
           .seconds = 1494.4,
           .baseline_ns = 113588725.4,
           .model = Gain{.before_ns = 113588725.4, .after_ns = 113236731.1},
+          .margin = 0.023,
           .operators = {softmax(), convolution},
           .counts = {.add = 19, .unsatisfied = 2}};
 }
@@ -95,7 +97,7 @@ TEST(ResultFileTest, HasTheFieldsOfTheSample) {
   EXPECT_EQ(without_evidence(result), expected) << result.dump(2);
   const Json& evidence = result[1]["OPAT"]["repo_modified_operators"][0]["evidence"];
   EXPECT_EQ(evidence, Json::parse(R"json({"samples": 64, "speedup_low": 1.31, "speedup_high": 1.39,
-    "noise_floor": 1.012, "measurements": ["j:1", "j:2"],
+    "noise_floor": 1.012, "confidence": 0.99, "margin": 0.023, "measurements": ["j:1", "j:2"],
     "policy_before": "loops outer=1 [r:8x4]", "policy_after": "loops outer=1 [r:16x4]",
     "numerics": "direct"})json"));
   EXPECT_TRUE(result[1]["OPAT"].contains("evidence"));
@@ -141,6 +143,24 @@ TEST(ResultFileTest, WhileItRunsWhatIsNotKnownIsAbsent) {
   EXPECT_EQ(opat["repo_modified_operators"].size(), 2U);
 }
 
+TEST(ResultFileTest, AGainThatIsNotProvenIsEvidenceOnly) {
+  TuningOutcome outcome = sample();
+  outcome.model.reset();
+  outcome.unproven_model = {.before_ns = 101,
+                            .after_ns = 100,
+                            .speedup_low = 1.008,
+                            .speedup_high = 1.014,
+                            .noise_floor = 1.012,
+                            .samples = 36};
+  const Json opat = Json::parse(result_text(outcome))[1]["OPAT"];
+  EXPECT_EQ(opat["evidence"], Json::parse(R"json({"proven": false, "speedup": 1.01,
+    "speedup_low": 1.008, "speedup_high": 1.014, "noise_floor": 1.012, "samples": 36,
+    "confidence": 0.99, "margin": 0.023})json"));
+  EXPECT_FALSE(opat.contains("model_result_performance(ms)"));
+  EXPECT_FALSE(opat.contains("model_performance_improvement"));
+  EXPECT_EQ(opat["model_baseline_performance(ms)"], 113.588725);
+}
+
 TEST(ResultFileTest, NamesWhatFailed) {
   TuningOutcome outcome = sample();
   outcome.state = State::failed;
@@ -183,7 +203,7 @@ TEST(ResultFileTest, NumbersThatAreNotFiniteAreOmitted) {
   EXPECT_FALSE(opat.contains("model_result_performance(ms)"));
   EXPECT_FALSE(opat.contains("model_performance_improvement"));
   EXPECT_EQ(opat["evidence"], Json::parse(R"json({"samples": 0, "speedup_low": 0.0,
-    "noise_floor": 1.0})json"));
+    "noise_floor": 1.0, "confidence": 0.99, "margin": 0.023, "proven": true})json"));
   const Json& modified = opat["repo_modified_operators"][0];
   EXPECT_EQ(modified["tune_performance"]["Format"], Json::parse(R"json({
     "performance_before_tune(us)": 134.0, "performance_after_tune(us)": 0.0,

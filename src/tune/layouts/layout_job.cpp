@@ -106,8 +106,8 @@ class LayoutJob {
 
   // Compares whole passes of both plans, while there is time to complete a proof.
   bool proves(const Candidate& plan) {
-    const ProofOptions options{.margin = job_.opened().margin,
-                               .error = job_.error_of_claim("layouts")};
+    result_.margin = job_.opened().margin;
+    const ProofOptions options{.margin = result_.margin, .error = job_.error_of_claim("layouts")};
     Proofs proofs(job_.opened(), {{{plan}, options}}, PairedBlocks::Timed::whole_pass, job_.random);
     double block_s = 0;
     const auto timed = [&](const PassesRequest& block) {

@@ -37,6 +37,7 @@ struct LayoutResult {
   // If the solved layouts differ from the baseline's: the plan, and the model's gain by it.
   std::optional<Accepted> challenger;
   std::set<std::string> changed;  // texts of workloads that only the accepted plan has
+  double margin = 0;              // of a proof in this job
   double elapsed_s = 0;
 };
 
