@@ -29,8 +29,23 @@ std::string phase_text(JobProgress::Phase phase) {
   return "";
 }
 
+// "1 confirmation was undecided when the time ended (conv1, seems 32 % faster): …"; the one that
+// seems fastest.
+std::string undecided_text(const TuningOutcome& outcome) {
+  const auto best =
+      std::max_element(outcome.undecided.begin(), outcome.undecided.end(),
+                       [](const auto& a, const auto& b) { return a.speed_up < b.speed_up; });
+  const size_t count = outcome.undecided.size();
+  return fmt::format(
+      "{} {} undecided when the time ended ({}{} seems {:.0f} % faster): more --budget may decide "
+      "{}",
+      count_text(static_cast<int64_t>(count), "confirmation"), count == 1 ? "was" : "were",
+      printable(best->name), count == 1 ? "," : "", 100 * (best->speed_up - 1),
+      count == 1 ? "it" : "them");
+}
+
 // The reason why no gain of the model is claimed, and what the user can do.
-std::string without_gain(const TuningOutcome& outcome) {
+std::string without_gain(const TuningOutcome& outcome, const TuneOptions& options) {
   const TunedCounts& counts = outcome.counts;
   if (outcome.unproven_model) {
     const Gain& seen = *outcome.unproven_model;
@@ -57,6 +72,13 @@ std::string without_gain(const TuningOutcome& outcome) {
            "again)";
   }
   if (counts.total() == 0) return "nothing was improved: there is no operator to tune";
+  if (outcome.chosen == 0) {
+    return options.auto_tune ? "nothing was improved: nothing was to be tuned with this "
+                               "--auto_tune_mode"
+                             : "nothing was improved: every operator that is not in the bank takes "
+                               "too little of the model's time to be tuned";
+  }
+  if (!outcome.undecided.empty()) return "nothing was improved: " + undecided_text(outcome);
   if (outcome.tried == 0) return "nothing was improved: the time ended before anything was tried";
   return "nothing was improved: no policy was proven faster than the baseline";
 }
@@ -170,7 +192,7 @@ void TuneScreen::on_finished(const TuningOutcome& outcome, const std::filesystem
     fmt::print("{} process finished. Performance improved by {}\n", outcome.name,
                improvement_text(model.before_ns, model.after_ns));
   } else if (outcome.failed_operators.empty()) {
-    fmt::print("{}: {}\n", outcome.name, without_gain(outcome));
+    fmt::print("{}: {}\n", outcome.name, without_gain(outcome, options_));
   }
   if (outcome.state == TuningOutcome::State::successful) fmt::print("Aoe process finished\n");
 }

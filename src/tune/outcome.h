@@ -29,6 +29,12 @@ struct OperatorOutcome {
   std::optional<Explanation> why;  // set at the end of the job
 };
 
+// A policy whose confirmation was undecided when the job ended.
+struct UndecidedOutcome {
+  std::string name;     // of its operator
+  double speed_up = 1;  // by its race
+};
+
 // The result of a tuning job, complete or so far.
 struct TuningOutcome {
   enum class State : uint8_t { incomplete, successful, failed };
@@ -41,7 +47,9 @@ struct TuningOutcome {
   std::optional<Gain> unproven_model = {};  // measured, but not proven
   double margin = 0;                        // of a proof of the model's gain
   size_t dropped = 0;                       // proven policies that did not carry over
+  size_t chosen = 0;                        // workloads that were to be tuned
   size_t tried = 0;                         // candidates timed
+  std::vector<UndecidedOutcome> undecided = {};
   std::optional<double> expected_gain = {};     // share of the model's time; if more tuning pays
   std::vector<OperatorOutcome> operators = {};  // with added or updated policies
   std::optional<OperatorOutcome> layouts = {};  // if they changed; its gain is the model's

@@ -312,7 +312,11 @@ class Tuning {
     outcome_.unproven_model = result.unproven_gain;
     if (layouts_.outcome) add_layouts(*layouts_.outcome);
     outcome_.dropped = result.dropped;
+    outcome_.chosen = result.chosen;
     outcome_.tried = result.tried;
+    for (const auto& [workload, speed_up] : result.undecided) {
+      outcome_.undecided.push_back({name_of(workloads_[static_cast<size_t>(workload)]), speed_up});
+    }
     if (result.expected_gain >= job_.least_gain) outcome_.expected_gain = result.expected_gain;
     write_model();
     outcome_.state = outcome_.failed_operators.empty() ? TuningOutcome::State::successful

@@ -41,12 +41,13 @@ TEST(Job, FindsTheDecisionThatMatters) {
   EXPECT_NEAR(why.after.share / why.before.share, 1 / 0.75, 0.05);
 }
 
-// A machine whose time budget for proofs ends with the last block that a clear gain needs.
+// A machine whose time budget for proofs ends with the last block that a clear gain needs, or
+// `missing` blocks before it.
 class LateMachine : public FakeRunner {
  public:
-  LateMachine() : FakeRunner({}) {
+  explicit LateMachine(size_t missing = 0) : FakeRunner({}) {
     ErrorBudget errors;  // of the claims about both workloads
-    for (int claim = 0; claim < 2; ++claim) blocks_left_ = fewest_blocks(errors.next());
+    for (int claim = 0; claim < 2; ++claim) blocks_left_ = fewest_blocks(errors.next()) - missing;
   }
   Answer ask(const Request& request) override {
     Answer done = FakeRunner::ask(request);
@@ -69,6 +70,15 @@ TEST(Job, ExplainsNothingWhenTimeIsOut) {
     EXPECT_TRUE(one.why->decisions.empty());
     EXPECT_GT(one.why->after.share, one.why->before.share);
   }
+}
+
+TEST(Job, NamesConfirmationsThatTheEndOfTimeLeftUndecided) {
+  LateMachine runner(3);
+  const JobResult result = tuned_operators(runner, {.budget_s = 100});
+  EXPECT_TRUE(result.accepted.empty());
+  EXPECT_EQ(result.chosen, 2u);
+  ASSERT_EQ(result.undecided.size(), 2u);
+  for (const JobResult::Undecided& one : result.undecided) EXPECT_GT(one.speed_up, 1.01);
 }
 
 }  // namespace

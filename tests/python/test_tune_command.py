@@ -151,7 +151,10 @@ def test_a_job_begins_its_result_file_and_its_bank(folder):
 
 
 def test_no_tune_tunes_nothing_and_names_its_result_as_autotune_does(folder):
-    aoe(*JOB, "--auto_tune_mode=NO_TUNE", cwd=folder)
+    done = aoe(*JOB, "--auto_tune_mode=NO_TUNE", cwd=folder)
+    assert (
+        b"nothing was improved: nothing was to be tuned with this --auto_tune_mode\n" in done.stdout
+    )
     assert not list(folder.glob("aoe_result_*"))
     (result,) = folder.glob("tune_result_*.json")
     assert re.fullmatch(r"tune_result_\d{8}_\d{9}_pid\d+\.json", result.name)

@@ -99,6 +99,7 @@ void Job::choose(const std::vector<bool>& chosen, const std::vector<TransferSeed
     tuned.searcher = make_searcher(tuned.memory, std::move(plan));
     waiting_.push_back(std::move(tuned));
   }
+  result_.chosen = waiting_.size();
   std::stable_sort(waiting_.begin(), waiting_.end(),
                    [](const TunedWorkload& a, const TunedWorkload& b) {
                      return a.expectation.part() > b.expectation.part();
@@ -126,6 +127,9 @@ std::vector<Accepted> Job::next_proven() {
 }
 
 JobResult Job::finish() {
+  for (const TunedWorkload& one : tuned_) {
+    if (one.challenger) result_.undecided.push_back({one.workload, 1 / one.challenger->share});
+  }
   std::vector<Accepted> proven = accepted();
   explain(proven);
   compare_whole_model(job_, std::move(proven), result_, [this](double share) {

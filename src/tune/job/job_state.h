@@ -50,7 +50,14 @@ struct JobResult {
   std::vector<int> failed;         // workloads whose baseline policy failed its check
   double before_ns = 0;            // of the whole model, as it was opened; 0: not measured
   size_t dropped = 0;              // policies proven in place that did not carry over
+  size_t chosen = 0;               // workloads that were to be tuned
   size_t tried = 0;                // candidates timed
+  // Challengers whose confirmation was undecided when the time ended.
+  struct Undecided {
+    int workload = 0;
+    double speed_up = 1;  // by its race
+  };
+  std::vector<Undecided> undecided;
   // Gain of the whole model, if anything was accepted: proven, or measured but not proven.
   std::optional<Gain> gain, unproven_gain;
   double expected_gain = 0;  // share of the model's time that as many samples again should save
