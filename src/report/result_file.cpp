@@ -148,6 +148,7 @@ std::string result_text(const TuningOutcome& outcome) {
       std::abs(outcome.seconds) <= kMostSeconds) {
     basic["tuning_time(s)"] = std::llround(outcome.seconds);
   }
+  if (!outcome.journal.empty()) basic["evidence"]["journal"] = outcome.journal.string();
   Json all = Json::array({{{"basic", basic}}});
   if (outcome.has_operators) all.push_back({{"OPAT", opat_of(outcome)}});
   // Names of nodes may be any bytes.

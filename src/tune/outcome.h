@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,7 +40,8 @@ struct UndecidedOutcome {
 struct TuningOutcome {
   enum class State : uint8_t { incomplete, successful, failed };
 
-  std::string name;  // of the job: the file name of the model without suffix
+  std::string name;                    // of the job: the file name of the model without suffix
+  std::filesystem::path journal = {};  // the job's folder
   State state = State::incomplete;
   double seconds = 0;                       // duration of the job; set at its end
   std::optional<double> baseline_ns = {};   // of the whole model, before the job

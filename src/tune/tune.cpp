@@ -225,6 +225,7 @@ class Tuning {
     job_.kinds = {job.at("cube"), job.at("vector")};
     if (!job.at("budget_s").is_null()) job_.budget_s = job.at("budget_s");
     outcome_.name = options_.model.stem().string();
+    outcome_.journal = std::filesystem::absolute(space_.folder).lexically_normal();
     listener_.on_changed(outcome_);
   }
 

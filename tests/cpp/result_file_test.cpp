@@ -161,6 +161,13 @@ TEST(ResultFileTest, AGainThatIsNotProvenIsEvidenceOnly) {
   EXPECT_EQ(opat["model_baseline_performance(ms)"], 113.588725);
 }
 
+TEST(ResultFileTest, NamesTheFolderOfTheJob) {
+  TuningOutcome outcome = sample();
+  outcome.journal = "/work/aoe_workspace/resnet50_1";
+  EXPECT_EQ(Json::parse(result_text(outcome))[0]["basic"]["evidence"],
+            Json({{"journal", "/work/aoe_workspace/resnet50_1"}}));
+}
+
 TEST(ResultFileTest, NamesWhatFailed) {
   TuningOutcome outcome = sample();
   outcome.state = State::failed;

@@ -145,6 +145,8 @@ def test_a_job_begins_its_result_file_and_its_bank(folder):
     assert re.fullmatch(r"aoe_result_opat_\d{8}_\d{9}_pid\d+\.json", result.name)
     basic, opat = json.loads(result.read_text())
     assert basic["basic"]["tuning_name"] == "affine"
+    (job,) = folder.glob("aoe_workspace/*")
+    assert basic["basic"]["evidence"] == {"journal": str(job)}
     assert opat["OPAT"]["opat_tuning_result"] in ("tune tuning incomplete", "tuning successful")
     (bank,) = (folder / "banks").glob("*/op.db")
     assert "is valid" in succeeds("bank", "check", "--bank", bank)
