@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bank/bank.h"
+#include "bank/entry_json.h"
 #include "bank/places.h"
 #include "base/error.h"
 #include "base/notice.h"
@@ -27,7 +28,7 @@ struct BankOptions {
 // The bank that --bank names, or the one that loading a model looks up.
 std::filesystem::path file_of(const BankOptions& options) {
   if (!options.file.empty()) return options.file;
-  return custom_bank(host_device().soc_version());
+  return custom_bank(BankKind::operators, host_device().soc_version());
 }
 
 std::vector<StoredEntry> entries_of(const std::optional<Bank>& bank) {
@@ -48,28 +49,9 @@ std::string speedup_text(const BankEntry& entry) {
 
 Json json_of(const StoredEntry& stored) {
   constexpr std::array kStates{"good", "newer", "foreign", "damaged"};
-  const BankEntry& entry = stored.entry;
-  return {{"id", stored.id},
-          {"kind", entry.is_of_graph() ? "layouts" : "policy"},
-          {"state", kStates[static_cast<size_t>(stored.state)]},
-          {"key", key_text(entry.workload)},
-          {"workload", entry.workload},
-          {"soc_version", entry.target.soc_version},
-          {"instruction_set", entry.target.instruction_set},
-          {"threads", entry.target.threads},
-          {"policy", entry.policy},
-          {"numerics", name(entry.numerics())},
-          {"before_ns", entry.gain.before_ns},
-          {"after_ns", entry.gain.after_ns},
-          {"speedup_low", entry.gain.speedup_low},
-          {"speedup_high", entry.gain.speedup_high},
-          {"noise_floor", entry.gain.noise_floor},
-          {"samples", entry.gain.samples},
-          {"evidence", entry.evidence},
-          {"processor", entry.processor},
-          {"product_version", entry.product_version},
-          {"date", entry.date},
-          {"effort", entry.effort}};
+  Json json{{"id", stored.id}, {"state", kStates[static_cast<size_t>(stored.state)]}};
+  json.update(json_of(stored.entry));
+  return json;
 }
 
 std::string printable_lines(std::string_view text) {
@@ -109,8 +91,8 @@ void list(const BankOptions& options) {
                printable(instruction_set), count_text(threads, "thread"),
                name(stored.entry.numerics()), duration_text(stored.entry.gain.after_ns),
                speedup_text(stored.entry), printable(stored.entry.date),
-               stored.entry.is_of_graph() ? "  layouts of a model" : "");
-    graphs += stored.entry.is_of_graph() ? 1 : 0;
+               (stored.entry.kind() == EntryKind::layouts) ? "  layouts of a model" : "");
+    graphs += (stored.entry.kind() == EntryKind::layouts) ? 1 : 0;
   }
   fmt::print("{}{} in bank '{}'{}\n",
              count_text(static_cast<int64_t>(entries.size()) - graphs, "policy"),

@@ -10,17 +10,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> existing_banks(const BankPlaces& places) {
-  std::error_code error;
-  if (places.variable == "TUNE_BANK_PATH" && !fs::is_directory(places.root, error)) {
-    notice(fmt::format("TUNE_BANK_PATH is '{}', which is not a folder: no custom bank is used",
-                       places.root.string()));
-  }
-  std::vector<fs::path> files;
-  for (const fs::path& file : {places.custom, places.builtin}) {
-    if (!file.empty() && fs::exists(file, error)) files.push_back(file);
-  }
+std::vector<fs::path> existing(std::vector<fs::path> files) {
+  std::erase_if(files, [](const fs::path& file) {
+    std::error_code error;
+    return !fs::exists(file, error);
+  });
   return files;
+}
+
+void warn_of_missing_folders(const BankPlaces& places) {
+  if (places.variable != "TUNE_BANK_PATH") return;
+  for (const fs::path& root : places.roots) {
+    std::error_code error;
+    if (fs::is_directory(root, error)) continue;
+    notice(fmt::format("TUNE_BANK_PATH is '{}', which is not a folder: no bank in it is used",
+                       root.string()));
+  }
 }
 
 }  // namespace
@@ -32,10 +37,13 @@ Target target_of(const Device& device, int threads) {
 StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
                                std::map<uint64_t, std::string> of_model,
                                std::map<std::string, std::string> graph_times)
-    : banks_(existing_banks(banks)),
+    : banks_(existing(banks.read(BankKind::operators))),
+      graph_banks_(existing(banks.read(BankKind::graphs))),
       target_(std::move(target)),
       of_model_(std::move(of_model)),
-      graph_times_(std::move(graph_times)) {}
+      graph_times_(std::move(graph_times)) {
+  warn_of_missing_folders(banks);
+}
 
 void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) const {
   if (banks_.empty()) return;
@@ -43,10 +51,11 @@ void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) cons
   for (const Workload* workload : workloads) {
     texts[workload->numerics].push_back(to_string(*workload));
   }
-  for (auto& [allowed, of_class] : texts) look_up_texts(std::move(of_class), allowed);
+  for (auto& [allowed, of_class] : texts) look_up_texts(std::move(of_class), allowed, banks_);
 }
 
-void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allowed) const {
+void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allowed,
+                                   const std::vector<fs::path>& banks) const {
   const std::lock_guard reading(reading_);
   std::vector<std::string> missing;
   for (std::string& text : texts) {
@@ -55,7 +64,7 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
       missing.push_back(std::move(text));
     }
   }
-  for (const fs::path& file : banks_) {
+  for (const fs::path& file : banks) {
     if (missing.empty()) return;
     // Closed again after each lookup: the process may fork, and must not do so with an open bank.
     std::vector<LookupResult> found;
@@ -83,10 +92,10 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
   }
 }
 
-std::optional<std::string> StoredPolicies::from_bank(const std::string& text,
-                                                     Numerics allowed) const {
-  if (banks_.empty()) return std::nullopt;
-  look_up_texts({text}, allowed);
+std::optional<std::string> StoredPolicies::from_bank(const std::string& text, Numerics allowed,
+                                                     const std::vector<fs::path>& banks) const {
+  if (banks.empty()) return std::nullopt;
+  look_up_texts({text}, allowed, banks);
   const std::lock_guard lock(mutex_);
   return found_[{text, allowed}];
 }
@@ -96,7 +105,7 @@ std::optional<TaskTimes> StoredPolicies::task_times(const std::string& graph) co
   if (const auto given = graph_times_.find(graph); given != graph_times_.end()) {
     texts.push_back(given->second);
   }
-  if (const auto text = from_bank(graph, Numerics::direct)) texts.push_back(*text);
+  if (const auto text = from_bank(graph, Numerics::strassen, graph_banks_)) texts.push_back(*text);
   if (const auto with_model = of_model_.find(stable_hash(graph)); with_model != of_model_.end()) {
     texts.push_back(with_model->second);
   }
@@ -124,7 +133,7 @@ std::map<std::string, std::string> StoredPolicies::task_times_found() const {
 std::shared_ptr<const Kernel> StoredPolicies::kernel(
     const std::shared_ptr<const Workload>& workload, const Backend& backend,
     std::vector<Tensor> weights) const {
-  if (const auto text = from_bank(to_string(*workload), workload->numerics)) {
+  if (const auto text = from_bank(to_string(*workload), workload->numerics, banks_)) {
     if (auto kernel = kernel_by(*text, Origin::bank, workload, backend, weights)) return kernel;
   }
   if (const auto with_model = of_model_.find(key_of(*workload)); with_model != of_model_.end()) {

@@ -161,17 +161,17 @@ def seal(path, **fields):
 SPOILT = {
     "no database": (overwrite, "not a database"),
     "cut off": (cut, "op.db"),
-    "a newer schema": (sql("PRAGMA user_version = 2"), "newer version"),
+    "a newer schema": (sql("PRAGMA user_version = 3"), "newer version"),
     "another application": (sql("PRAGMA application_id = 3"), "not a bank"),
     "another processor": (sql("UPDATE bank SET soc_version = 'x86_64_mill'"), "x86_64_mill"),
-    "a newer entry": (sql("UPDATE policies SET format = 3"), "newer version"),
+    "a newer entry": (sql("UPDATE policies SET format = 4"), "newer version"),
     "a changed entry": (sql("UPDATE policies SET policy = policy || ' '"), "damaged"),
     "an entry of another processor": (
         lambda path: seal(path, soc_version="x86_64_mill"),
         "it is for x86_64_mill",
     ),
     "a policy that is not valid": (lambda path: seal(path, policy="loops outer=9"), "not valid"),
-    "no policy": (lambda path: seal(path, policy=""), "not valid"),
+    "no policy": (lambda path: seal(path, policy=""), "damaged"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "op.db"),
 }
 
@@ -219,7 +219,7 @@ def test_lists_what_is_there(bank, tuned):
     assert entry["key"] == key
     assert entry["state"] == "good"
     assert entry["evidence"] == ["job:1", "job:2"]
-    for name in set(bank_files.FIELDS) - {"evidence"}:
+    for name in set(bank_files.FIELDS) - set(bank_files.SETS):
         assert entry[name] == tuned[name]
 
 
@@ -235,7 +235,7 @@ def test_shows_a_workload(bank, tuned):
 def test_checks(bank, tuned):
     assert "is valid: 1 entry" in succeeds("bank", "check")
     assert json.loads(succeeds("bank", "check", "--json"))["problems"] == []
-    sql("UPDATE policies SET format = 3")(bank)
+    sql("UPDATE policies SET format = 4")(bank)
     assert "1 of them newer or foreign" in succeeds("bank", "check", "--bank", bank)
     sql("UPDATE policies SET format = 1, samples = 1")(bank)
     done = aoe("bank", "check")
