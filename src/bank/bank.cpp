@@ -154,6 +154,17 @@ std::vector<StoredEntry> Bank::entries() const {
   return entries;
 }
 
+std::optional<BankEntry> Bank::exact(const EntryKey& key) const {
+  const ReadTransaction all_as_of_now(*database_);
+  EntryQuery by_key = query(kByKey);
+  by_key.parameters().bind(key_text(key.workload));
+  while (by_key.step()) {
+    StoredEntry stored = by_key.entry();
+    if (stored.is_good() && key_of(stored.entry) == key) return std::move(stored.entry);
+  }
+  return std::nullopt;
+}
+
 std::vector<TransferSeed> Bank::other_shapes(const std::vector<std::string>& workloads,
                                              const Target& target) const {
   std::set<std::string> families;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bank/entry.h"
+#include "bank/join.h"
 #include "bank/places.h"
 #include "bank/schema.h"
 #include "bank/transfer_seeds.h"
@@ -49,6 +50,8 @@ class Bank {
   // Calls `visit` with every entry, in insertion order, in one read transaction.
   void for_each(FunctionRef<void(StoredEntry)> visit) const;
   std::vector<StoredEntry> entries() const;
+  // The good entry with this key.
+  std::optional<BankEntry> exact(const EntryKey& key) const;
 
   // Good policies for other shapes of the operators of these workloads, without those of graphs.
   std::vector<TransferSeed> other_shapes(const std::vector<std::string>& workloads,
@@ -61,6 +64,14 @@ class Bank {
   // Merges entries (bank/join.h) in one transaction.
   void merge(const std::vector<BankEntry>& entries);
 
+  // For other queries (bank/listing.cpp): the file, a query for entries and its text, to be used in
+  // a transaction.
+  Database& database() const { return *database_; }
+  EntryQuery query(std::string_view rest) const { return {*database_, soc_version_, rest}; }
+  std::string selection(std::string_view rest) const {
+    return selection_of_entries(*database_, rest);
+  }
+
   const std::filesystem::path& file() const { return database_->file(); }
   const std::string& soc_version() const { return soc_version_; }
 
@@ -70,7 +81,6 @@ class Bank {
   Bank(std::unique_ptr<Database> database, std::string soc_version)
       : database_(std::move(database)), soc_version_(std::move(soc_version)) {}
 
-  EntryQuery query(std::string_view rest) const { return {*database_, soc_version_, rest}; }
   // As `find`, in the transaction that is open.
   static LookupResult find(EntryQuery& by_key, const std::string& workload, const Target& target,
                            Numerics allowed);

@@ -25,7 +25,7 @@ std::vector<StoredEntry> BankWriter::stored(const EntryKey& key) {
 void BankWriter::write(const BankEntry& entry, const std::vector<StoredEntry>& instead_of) {
   require(entry.target.soc_version == bank_.soc_version_, "bank '{}' is for {}, the entry for {}",
           bank_.file().string(), bank_.soc_version_, entry.target.soc_version);
-  for (size_t i = 1; i < instead_of.size(); ++i) remove(instead_of[i].id);
+  for (size_t i = 1; i < instead_of.size(); ++i) remove_row(instead_of[i].id);
   Statement& statement = instead_of.empty() ? *insert_ : *replace_;
   bind_entry(statement, entry);
   if (!instead_of.empty()) statement.bind(instead_of[0].id);
@@ -41,11 +41,17 @@ Joined BankWriter::join(const BankEntry& entry) {
   return found.empty() ? Joined::added : Joined::updated;
 }
 
-void BankWriter::replace(const BankEntry& entry) { write(entry, stored(key_of(entry))); }
-
-void BankWriter::remove(int64_t id) {
+void BankWriter::remove_row(int64_t id) {
   remove_->bind(id);
   remove_->run();
+}
+
+void BankWriter::remove(const StoredEntry& entry) {
+  EntryQuery by_id = bank_.query("WHERE id = ?");
+  by_id.parameters().bind(entry.id);
+  const bool is_same = by_id.step() && by_id.entry().entry == entry.entry;
+  by_id.parameters();  // resets it
+  if (is_same) remove_row(entry.id);
 }
 
 }  // namespace aoe

@@ -24,15 +24,15 @@ class BankWriter {
 
   // Merges the entry with the bank's.
   Joined join(const BankEntry& entry);
-  // Replaces what the bank says for the entry's workload, target and class.
-  void replace(const BankEntry& entry);
-  void remove(int64_t id);
+  // Removes the entry, if the bank still has it as it was read.
+  void remove(const StoredEntry& entry);
 
   void commit() { transaction_.commit(); }
 
  private:
   // The bank's entries with this key; more than one only if another program made them.
   std::vector<StoredEntry> stored(const EntryKey& key);
+  void remove_row(int64_t id);
   void write(const BankEntry& entry, const std::vector<StoredEntry>& instead_of);
 
   Bank& bank_;

@@ -94,7 +94,7 @@ std::string selection(int64_t schema, std::string_view rest) {
   std::string columns;
   for (const auto& [name, _, when_missing] : kColumns) {
     const bool has = schema > kFirstSchema || when_missing.empty();
-    columns += fmt::format(", {}", has ? name : when_missing);
+    columns += has ? fmt::format(", {}", name) : fmt::format(", {} AS {}", when_missing, name);
   }
   return fmt::format("SELECT id{} FROM policies {}", columns, rest);
 }
@@ -170,6 +170,10 @@ void migrate(Database& database, const std::string& soc_version) {
     replace.bind(id);
     replace.run();
   }
+}
+
+std::string selection_of_entries(const Database& database, std::string_view rest) {
+  return selection(schema_of(database), rest);
 }
 
 EntryQuery::EntryQuery(const Database& database, std::string soc_version, std::string_view rest)

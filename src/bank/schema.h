@@ -47,6 +47,9 @@ void create_tables(Database& database, const std::string& soc_version);
 // damaged stay as they are.
 void migrate(Database& database, const std::string& soc_version);
 
+// The text of a query for the columns of the entries.
+std::string selection_of_entries(const Database& database, std::string_view rest);
+
 // A query for entries, with parameters and rows as a Statement has them. It knows the version of
 // the tables as they are when it is made, so it must not outlive the transaction that it is made
 // in.

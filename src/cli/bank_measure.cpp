@@ -1,4 +1,4 @@
-#include "cli/bank_measure.h"
+#include "cli/bank_commands.h"
 
 #include <fmt/format.h>
 
