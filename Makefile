@@ -10,6 +10,8 @@ FUZZ_SECONDS ?= 60
 PAIRS ?= 10000
 PROOFS ?= 1000
 KILLS ?= 500
+SHARED_SECONDS ?= 60
+ENTRIES ?= 100000
 POLICIES ?= 4000
 FIRST_SEED ?= 0
 # Debian's own Python: the packages installed here give it its headers and its venv module.
@@ -18,10 +20,10 @@ PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
 BUILD := build
 VENV := $(BUILD)/venv
 CPP_FILES = $(shell git ls-files -co --exclude-standard '*.cpp' '*.c' '*.h' | sort)
-PRODUCTS = aoe aoe_shared _aoe
+PRODUCTS = aoe aoe_shared _aoe builtin_banks
 PY_DIRS = $(wildcard python tools tests bench)
 
-.PHONY: help build demo test test-frameworks bench sanitize tsan campaign trials kills gym gym-record format lint tidy fuzz clean
+.PHONY: help build demo test test-frameworks bench sanitize tsan campaign trials kills bank-kills bank-speed builtin-bank gym gym-record format lint tidy fuzz clean
 
 help:
 	@echo "make demo      build, then run and tune an example model"
@@ -38,6 +40,12 @@ help:
 	@echo "make gym-record"
 	@echo "               record POLICIES=$(POLICIES) of each space that has no file in tests/gym"
 	@echo "make kills     kill a journal's writer KILLS=$(KILLS) times"
+	@echo "make bank-kills"
+	@echo "               kill a bank's writer KILLS=$(KILLS) times; let 8 processes share one bank"
+	@echo "make bank-speed"
+	@echo "               time banks of ENTRIES=$(ENTRIES) entries"
+	@echo "make builtin-bank"
+	@echo "               tune typical models for BUDGET each; writes builtin/op/<processor>.jsonl"
 	@echo "make format    format all sources"
 	@echo "make lint      check formatting, order of includes, file sizes, Python"
 	@echo "make tidy      run clang-tidy (minutes)"
@@ -135,6 +143,22 @@ trials: build
 kills: build
 	@ninja -C $(BUILD) -j $(JOBS) journal_kills
 	@$(BUILD)/journal_kills $(KILLS)
+
+bank-kills: build
+	@ninja -C $(BUILD) -j $(JOBS) bank_campaign
+	@$(BUILD)/bank_campaign kills $(KILLS)
+	@$(BUILD)/bank_campaign shared $(SHARED_SECONDS)
+
+bank-speed: build
+	@ninja -C $(BUILD) -j $(JOBS) bank_campaign
+	@$(BUILD)/bank_campaign speed $(ENTRIES)
+
+# On an idle machine: the budget for each of five models and each number of THREADS.
+builtin-bank: build
+	@$(VENV)/bin/python tools/make_builtin_bank.py $(BUILD)/aoe builtin/op \
+	  $(if $(BUDGET),--budget $(BUDGET)) $(if $(THREADS),--threads $(THREADS)) \
+	  $(if $(MODELS),--models $(MODELS))
+	@cmake -S . -B $(BUILD) > /dev/null && ninja -C $(BUILD) builtin_banks
 
 gym: build
 	@ninja -C $(BUILD) -j $(JOBS) gym

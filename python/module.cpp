@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "codegen/cpu_backend.h"
+#include "python/bank.h"
 #include "runtime/loaded_model.h"
 
 // The extension module aoe._aoe. Values are passed as (dtype, shape, bytes), so that element types
@@ -153,11 +154,16 @@ NB_MODULE(_aoe, m) {
   using namespace aoe;
   const nb::exception<Error> error_type(m, "Error");
   m.def("version", [] { return AOE_VERSION; });
+  add_bank_functions(m);
   nb::class_<LoadedModel>(m, "Model")
       .def_static("load", load, nb::arg("source"), nb::arg("input_shapes"), nb::arg("threads"),
                   nb::arg("kernels"), nb::arg("op_select_implmode"),
                   nb::arg("optypelist_for_implmode"), nb::arg("allow_strassen"))
       .def("inputs", [](const LoadedModel& model) { return ports(model.inputs()); })
       .def("outputs", [](const LoadedModel& model) { return ports(model.outputs()); })
+      .def("bank_hits",
+           [](const LoadedModel& model) {
+             return model.policies() ? model.policies()->counts().from_bank : 0;
+           })
       .def("run", run, nb::arg("feeds"));
 }

@@ -7,7 +7,8 @@
 """
 
 from aoe._aoe import Error, version
+from aoe._bank import Bank
 from aoe._model import Model, TensorInfo, load
 
 __version__ = version()
-__all__ = ["Error", "Model", "TensorInfo", "__version__", "load"]
+__all__ = ["Bank", "Error", "Model", "TensorInfo", "__version__", "load"]

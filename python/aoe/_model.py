@@ -58,6 +58,14 @@ class Model:
 
         return f"<aoe.Model ({names(self.inputs)}) -> ({names(self.outputs)})>"
 
+    @property
+    def bank_hits(self) -> int:
+        """How many of the model's distinct workloads run by a policy from a bank.
+
+        Counts the kernels made so far: with symbolic dimensions, those of the shapes that were run.
+        """
+        return self._engine.bank_hits()
+
     def _dtype(self, name: str) -> str:
         dtype = self._dtype_of.get(name)
         if dtype is None:

@@ -6,6 +6,7 @@
 #include "bank/bank.h"
 #include "base/error.h"
 #include "expr/parse.h"
+#include "plan/plan.h"
 #include "plan/task_times.h"
 #include "policy/policy_text.h"
 
@@ -16,15 +17,13 @@ namespace {
 std::string fault_of(const BankEntry& entry) {
   bool has_hidden_contents = false;
   try {
-    if (entry.is_of_graph()) {
-      parse_task_times(entry.policy);
-      return "";
-    }
+    if (entry.kind() == EntryKind::layouts) parse_task_times(entry.policy);
+    if (entry.kind() == EntryKind::layouts || names_graph(entry.workload)) return "";
     const Workload workload = parse_workload(entry.workload, [&](uint64_t hash) -> Tensor {
       has_hidden_contents = true;
       fail("the contents of {:016x} are not known", hash);
     });
-    parse_policy(entry.policy, workload);
+    if (entry.kind() == EntryKind::policy) parse_policy(entry.policy, workload);
   } catch (const Error& error) {
     // Only the model has these contents; without them the texts cannot be checked further.
     return has_hidden_contents ? "" : error.what();
@@ -43,20 +42,20 @@ std::vector<std::string> problems_of(const Bank& bank) {
   }
   if (!problems.empty()) return problems;
   std::set<std::tuple<std::string, std::string, int, Numerics>> seen;
-  for (const StoredEntry& stored : bank.entries()) {
+  bank.for_each([&](const StoredEntry& stored) {
     const BankEntry& entry = stored.entry;
     if (stored.state == StoredEntry::State::damaged) problems.push_back(stored.problem);
-    if (stored.state != StoredEntry::State::good) continue;
+    if (!stored.is_good()) return;
     const auto note = [&](std::string_view what) {
       problems.push_back(fmt::format("{}, entry {} (workload {}): {}", place, stored.id,
                                      key_text(entry.workload), what));
     };
     if (const std::string fault = fault_of(entry); !fault.empty()) note(fault);
     const auto& [soc_version, instruction_set, threads] = entry.target;
-    if (!seen.emplace(entry.workload, instruction_set, threads, entry.numerics()).second) {
+    if (!seen.emplace(entry.workload, instruction_set, threads, entry.allowed).second) {
       note("there is another entry for the same workload, target and class of algorithms");
     }
-  }
+  });
   return problems;
 }
 

@@ -19,36 +19,59 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-// The best proven policy of a workload, with its evidence and provenance. docs/bank.md describes
-// the fields.
+enum class EntryKind : uint8_t {
+  policy,   // of a workload
+  layouts,  // of a graph (names_graph): `workload` is its name, `policy` has the task times
+  no_gain,  // no policy was proven better than the default; `policy` is empty
+};
+
+// What tuning found for a workload or graph, with its evidence and provenance: the best proven
+// policy, or that there is none. docs/bank.md describes the fields.
 struct BankEntry {
   std::string workload;  // its text
   Target target;
-  std::string policy;  // its text
+  // The classes of algorithms up to this one could be chosen when the entry was made. A bank has
+  // one entry for each: what is fastest, and what it is faster than, depends on the choice.
+  Numerics allowed = Numerics::direct;
+  std::string policy;         // its text
+  std::string mode = {};      // what tuning changed: "Schedule", "Format" or "Impl"
+  std::string baseline = {};  // the policy that it was proven against
+
+  Gain gain = {};  // over `baseline`
+  // Lower bound of the speed-up over the default policy: the product of the lower bounds along the
+  // policies that replaced each other.
+  double total_low = 1;
+
+  // The operators that it was proven for: names of their nodes, and types as the models call them.
+  std::set<std::string> names = {};
+  std::set<std::string> types = {};
+  // Names of the measurements that prove it, globally unique and without white space.
+  std::set<std::string> evidence = {};
+
+  std::string processor = {};    // as it names itself: "AMD EPYC 9R14"
+  std::string fingerprint = {};  // what may differ between two of them (Device::fingerprint)
+  std::string product_version = AOE_VERSION;
+  std::string date = {};    // of the proof, by utc_text: "2026-11-17T05:30:00Z"
+  std::string effort = {};  // of the search: "O2", "O1 deeper 90s"
+
+  EntryKind kind() const;
   // The class of algorithms that the policy needs. It is not used where less is allowed.
   Numerics numerics() const;
-  // Whether the entry describes a graph (names_graph): then `workload` is its name, and `policy`
-  // has the task times from which its layouts are solved.
-  bool is_of_graph() const;
-
-  Gain gain;  // over the policy that it was confirmed against
-  // Names of the measurements that prove it, globally unique and without white space. A set, so
-  // that merging two banks twice changes nothing.
-  std::set<std::string> evidence;
-
-  std::string processor;  // as it names itself: "AMD EPYC 9R14"
-  std::string product_version = AOE_VERSION;
-  std::string date;    // of the proof, by utc_text: "2026-11-17T05:30:00Z"
-  std::string effort;  // of the search: "O2"
 
   bool operator==(const BankEntry&) const = default;
 };
 
 // A hash of all fields, which detects damage.
 uint64_t checksum_of(const BankEntry& entry);
+// The same in a bank of the first version, which has fewer fields.
+uint64_t checksum_of_version_1(const BankEntry& entry);
 
-// Converts evidence to its stored text, one name per line, and back.
-std::string evidence_text(const std::set<std::string>& evidence);
-std::set<std::string> evidence_of(const std::string& text);
+// Converts a set of texts to its stored form, one per line, and back. Line ends inside a text
+// become spaces.
+std::string lines_of(const std::set<std::string>& texts);
+std::set<std::string> texts_in(const std::string& lines);
+
+// The key of a workload's text: its hash as 16 hexadecimal digits.
+std::string key_text(const std::string& workload);
 
 }  // namespace aoe

@@ -4,33 +4,80 @@
 #include "base/installation.h"
 
 namespace aoe {
+namespace {
 
-BankPlaces operator_banks(const std::string& soc_version, const Environment& environment) {
-  namespace fs = std::filesystem;
+namespace fs = std::filesystem;
+
+// The folders that a variable names. Only TUNE_BANK_PATH names several.
+std::vector<fs::path> folders_in(const std::string& value, bool is_list) {
+  if (!is_list) return {value};
+  std::vector<fs::path> folders;
+  for (size_t at = 0; at < value.size();) {
+    const size_t end = std::min(value.find(':', at), value.size());
+    if (end > at) folders.emplace_back(value.substr(at, end - at));
+    at = end + 1;
+  }
+  return folders;
+}
+
+void add_files(std::vector<fs::path>& files, const std::vector<BankFiles>& layers, BankKind kind) {
+  for (const BankFiles& layer : layers) {
+    files.push_back(layer[static_cast<size_t>(kind)]);
+    if (kind == BankKind::graphs) files.push_back(layer[static_cast<size_t>(BankKind::operators)]);
+  }
+}
+
+}  // namespace
+
+fs::path BankPlaces::written(BankKind kind) const {
+  return custom.empty() ? fs::path() : custom[0][static_cast<size_t>(kind)];
+}
+
+std::vector<fs::path> BankPlaces::read_custom(BankKind kind) const {
+  std::vector<fs::path> files;
+  add_files(files, custom, kind);
+  return files;
+}
+
+std::vector<fs::path> BankPlaces::read(BankKind kind) const {
+  std::vector<fs::path> files = read_custom(kind);
+  add_files(files, builtin, kind);
+  return files;
+}
+
+BankPlaces bank_places(const std::string& soc_version, const Environment& environment) {
+  // Below HOME the two kinds have folders of their own; elsewhere the names of their files differ.
   struct Place {
     const char* variable;
-    fs::path below;
+    fs::path operators, graphs;
   };
-  const Place places[] = {{"TUNE_BANK_PATH", ""},
-                          {"ASCEND_CACHE_PATH", "aoe_data"},
-                          {"HOME", fs::path("Ascend/latest/data/aoe/custom/op")}};
-  const fs::path file = fs::path(soc_version) / "op.db";
+  const Place places[] = {
+      {"TUNE_BANK_PATH", "", ""},
+      {"ASCEND_CACHE_PATH", "aoe_data", "aoe_data"},
+      {"HOME", "Ascend/latest/data/aoe/custom/op", "Ascend/latest/data/aoe/custom/graph"}};
+  const fs::path op_file = fs::path(soc_version) / "op.db";
+  const fs::path graph_file = fs::path(soc_version) / "graph.db";
   BankPlaces result;
-  for (const auto& [variable, below] : places) {
-    const std::string root = environment(variable);
-    if (root.empty()) continue;
-    result = {.custom = root / below / file, .variable = variable, .root = root};
+  for (const auto& [variable, operators, graphs] : places) {
+    const std::string value = environment(variable);
+    if (value.empty()) continue;
+    result.variable = variable;
+    result.roots = folders_in(value, result.variable == "TUNE_BANK_PATH");
+    for (const fs::path& root : result.roots) {
+      result.custom.push_back({root / operators / op_file, root / graphs / graph_file});
+    }
     break;
   }
   const fs::path installation = installation_folder();
   if (environment("AOE_BUILTIN") != "off" && !installation.empty()) {
-    result.builtin = installation / "builtin" / "op" / file;
+    const fs::path builtin = installation / "builtin";
+    result.builtin.push_back({builtin / "op" / op_file, builtin / "graph" / graph_file});
   }
   return result;
 }
 
-std::filesystem::path custom_bank(const std::string& soc_version) {
-  const std::filesystem::path file = operator_banks(soc_version).custom;
+fs::path custom_bank(BankKind kind, const std::string& soc_version) {
+  const fs::path file = bank_places(soc_version).written(kind);
   require(!file.empty(), "there is no place for banks: neither TUNE_BANK_PATH nor HOME is set");
   return file;
 }

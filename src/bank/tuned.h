@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace aoe {
@@ -42,5 +43,17 @@ struct TunedCounts {
 
   bool operator==(const TunedCounts&) const = default;
 };
+
+// What a job knows of its workloads besides the counts.
+struct TunedTally {
+  size_t workloads = 0;  // of the model
+  size_t failed = 0;
+  size_t in_bank = 0;  // when the job began, without failed ones
+  size_t stored = 0;   // policies written
+};
+
+// Fails with an internal error unless the counts agree with the tally: every workload that did not
+// fail is counted once, those in the bank are the hits, and those with a new policy were stored.
+void check_counts(const TunedCounts& counts, const TunedTally& tally);
 
 }  // namespace aoe

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -56,6 +59,33 @@ void harden(sqlite3* database) {
   // A mapped file could change between SQLite's checks and its reads.
   sqlite3_exec(database, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", nullptr, nullptr,
                nullptr);
+}
+
+// "; process 123 (aoe) has locked it": the process that holds one of SQLite's locks for writing on
+// the file; empty if none does any more, or if it runs on another machine. Asks the system's table
+// of locks: opening the file here, and closing it, would release the locks that this process has.
+std::string holder_text(const std::filesystem::path& file) {
+  constexpr int64_t kFirstLockedByte = 0x40000000;
+  struct stat status = {};
+  if (stat(file.c_str(), &status) != 0) return "";
+  const std::string inode = fmt::format(":{}", status.st_ino);
+  std::ifstream locks("/proc/locks");
+  // "1: POSIX  ADVISORY  WRITE 3548 fd:01:1234 1073741825 1073741825"
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advisory, mode, place;
+    int64_t process = 0;
+    int64_t first = 0;
+    words >> number >> kind >> advisory >> mode >> process >> place >> first;
+    if (!words || mode != "WRITE" || !place.ends_with(inode) || first < kFirstLockedByte) continue;
+    if (process <= 0) continue;  // of another container
+    std::ifstream stream(fmt::format("/proc/{}/comm", process));
+    std::string name;
+    std::getline(stream, name);
+    return fmt::format("; process {}{} has locked it", process,
+                       name.empty() ? "" : " (" + name + ")");
+  }
+  return "";
 }
 
 constexpr std::array kLogSuffixes{"-journal", "-wal"};
@@ -211,6 +241,7 @@ void Database::fail_with(int code) const {
   const int system = database_ ? sqlite3_system_errno(database_.get()) : 0;
   const bool told_by_system = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_IOERR;
   if (system != 0 && told_by_system) cause += fmt::format(" ({})", std::strerror(system));
+  if ((code & 0xff) == SQLITE_BUSY) cause += holder_text(file_);
   fail("'{}': {}{}", file_.string(), cause, advice(code));
 }
 

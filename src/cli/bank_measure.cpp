@@ -1,4 +1,4 @@
-#include "cli/bank_measure.h"
+#include "cli/bank_commands.h"
 
 #include <fmt/format.h>
 
@@ -127,7 +127,7 @@ void print_json(const Measured& measured) {
 
 void measure(const MeasureOptions& options) {
   const Device& device = host_device();
-  const std::filesystem::path file = custom_bank(device.soc_version());
+  const std::filesystem::path file = custom_bank(BankKind::operators, device.soc_version());
   const Measured found = measured(options, file, device);
   if (options.json) print_json(found);
   else print(found);

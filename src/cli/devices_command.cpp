@@ -99,6 +99,7 @@ void print_json(const Device& device, const std::vector<Measured>& measured) {
            {"architecture", device.architecture},
            {"micro_architecture", device.micro_architecture},
            {"processor", device.processor},
+           {"fingerprint", device.fingerprint},
            {"instruction_sets", names(device.features, kVectorFeatures)},
            {"announced_only", names(device.announced_only, kFeatures)},
            {"fma", device.has(Feature::fma)},

@@ -154,7 +154,7 @@ TuneOptions options_of(const CommandLine& line, const Device& device) {
   number_within(line.device, 0, 0, "--device");
   TuneOptions options;
   read_settings(process_environment, options);
-  options.banks = operator_banks(soc_version);
+  options.banks = bank_places(soc_version);
   options.model = line.model;
   options.input_shapes = parse_shapes(line.input_shape);
   if (line.output) options.output = om_output(*line.output, line.model);

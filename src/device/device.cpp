@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "device/caches.h"
 #include "device/cores.h"
+#include "device/fingerprint.h"
 #include "device/identity.h"
 #include "device/probe.h"
 
@@ -28,6 +29,7 @@ Device look_at_host() {
   device.cores = usable_cores();
   device.processors = std::max(device.cores, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   device.caches = host_caches(allowed_cpus().front(), device.processors);
+  device.fingerprint = host_fingerprint(device.caches);
   device.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
   return device;
 }

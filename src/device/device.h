@@ -23,6 +23,8 @@ struct Device {
   std::string architecture = "generic";        // "x86_64"
   std::string micro_architecture = "generic";  // LLVM's name, "znver4"
   std::string processor = "unknown";           // brand string, "AMD EPYC 9R14"
+  // What may differ between two of these processors (device/fingerprint.h).
+  std::string fingerprint = "";
 
   // Features that were verified by executing them, and those that are announced but failed (a
   // hypervisor may mask them incorrectly). Both are empty on architectures other than x86_64.

@@ -38,15 +38,6 @@ void set_improvement(Json& object, const char* field, double before, double afte
   }
 }
 
-std::string_view mode_name(TuningMode mode) {
-  switch (mode) {
-    case TuningMode::impl: return "Impl";
-    case TuningMode::format: return "Format";
-    case TuningMode::schedule: return "Schedule";
-  }
-  return "";
-}
-
 std::string_view state_text(TuningOutcome::State state) {
   switch (state) {
     case TuningOutcome::State::incomplete: return "tune tuning incomplete";
@@ -93,7 +84,7 @@ Json json_of(const OperatorOutcome& tuned) {
   set_improvement(performance, "performance_improvement", before_us, after_us);
   return {{"op_name", tuned.name},
           {"op_type", tuned.types.size() == 1 ? Json(tuned.types[0]) : Json(tuned.types)},
-          {"tune_performance", {{mode_name(tuned.mode), performance}}},
+          {"tune_performance", {{name(tuned.mode), performance}}},
           {"evidence", evidence}};
 }
 

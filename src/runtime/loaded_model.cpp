@@ -77,9 +77,9 @@ std::shared_ptr<const StoredPolicies> stored_policies(OmModel& model, const Engi
   const Target target = target_of(engine.backend->device(), engine.threads);
   std::map<uint64_t, std::string> with_model = policies_for(target, model, place);
   const bool none = with_model.empty() && options.graph_times.empty();
-  auto stored = std::make_shared<const StoredPolicies>(operator_banks(target.soc_version), target,
+  auto stored = std::make_shared<const StoredPolicies>(bank_places(target.soc_version), target,
                                                        std::move(with_model), options.graph_times);
-  return none && stored->banks().empty() ? nullptr : stored;
+  return none && !stored->has_banks() ? nullptr : stored;
 }
 
 void store_policies(const Executable& executable, const Engine& engine, OmModel& stored) {

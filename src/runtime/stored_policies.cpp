@@ -10,17 +10,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> existing_banks(const BankPlaces& places) {
-  std::error_code error;
-  if (places.variable == "TUNE_BANK_PATH" && !fs::is_directory(places.root, error)) {
-    notice(fmt::format("TUNE_BANK_PATH is '{}', which is not a folder: no custom bank is used",
-                       places.root.string()));
-  }
-  std::vector<fs::path> files;
-  for (const fs::path& file : {places.custom, places.builtin}) {
-    if (!file.empty() && fs::exists(file, error)) files.push_back(file);
-  }
+std::vector<fs::path> existing(std::vector<fs::path> files) {
+  std::erase_if(files, [](const fs::path& file) {
+    std::error_code error;
+    return !fs::exists(file, error);
+  });
   return files;
+}
+
+void warn_of_missing_folders(const BankPlaces& places) {
+  if (places.variable != "TUNE_BANK_PATH") return;
+  for (const fs::path& root : places.roots) {
+    std::error_code error;
+    if (fs::is_directory(root, error)) continue;
+    notice(fmt::format("TUNE_BANK_PATH is '{}', which is not a folder: no bank in it is used",
+                       root.string()));
+  }
 }
 
 }  // namespace
@@ -32,10 +37,13 @@ Target target_of(const Device& device, int threads) {
 StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
                                std::map<uint64_t, std::string> of_model,
                                std::map<std::string, std::string> graph_times)
-    : banks_(existing_banks(banks)),
+    : banks_(existing(banks.read(BankKind::operators))),
+      graph_banks_(existing(banks.read(BankKind::graphs))),
       target_(std::move(target)),
       of_model_(std::move(of_model)),
-      graph_times_(std::move(graph_times)) {}
+      graph_times_(std::move(graph_times)) {
+  warn_of_missing_folders(banks);
+}
 
 void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) const {
   std::map<uint64_t, const Workload*> of_model;  // workloads whose policy is in the model's file
@@ -48,7 +56,7 @@ void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) cons
     const Numerics needed = numerics_of(of_model_.at(key));
     if (needed <= workload->numerics) continue;
     // The bank's policies take precedence over those of the file.
-    if (!from_bank(to_string(*workload), workload->numerics)) {
+    if (!from_bank(to_string(*workload), workload->numerics, banks_)) {
       ++unused[{needed, workload->numerics}];
     }
   }
@@ -61,10 +69,11 @@ void StoredPolicies::look_up_in_banks(const std::vector<const Workload*>& worklo
   for (const Workload* workload : workloads) {
     texts[workload->numerics].push_back(to_string(*workload));
   }
-  for (auto& [allowed, of_class] : texts) look_up_texts(std::move(of_class), allowed);
+  for (auto& [allowed, of_class] : texts) look_up_texts(std::move(of_class), allowed, banks_);
 }
 
-void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allowed) const {
+void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allowed,
+                                   const std::vector<fs::path>& banks) const {
   const std::lock_guard reading(reading_);
   std::vector<std::string> missing;
   for (std::string& text : texts) {
@@ -74,7 +83,7 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
     }
   }
   Unused unused;
-  for (const fs::path& file : banks_) {
+  for (const fs::path& file : banks) {
     if (missing.empty()) break;
     // Closed again after each lookup: the process may fork, and must not do so with an open bank.
     std::vector<LookupResult> found;
@@ -109,10 +118,10 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
   warn_unused(unused, "the bank");
 }
 
-std::optional<std::string> StoredPolicies::from_bank(const std::string& text,
-                                                     Numerics allowed) const {
-  if (banks_.empty()) return std::nullopt;
-  look_up_texts({text}, allowed);
+std::optional<std::string> StoredPolicies::from_bank(const std::string& text, Numerics allowed,
+                                                     const std::vector<fs::path>& banks) const {
+  if (banks.empty()) return std::nullopt;
+  look_up_texts({text}, allowed, banks);
   const std::lock_guard lock(mutex_);
   return found_[{text, allowed}];
 }
@@ -122,7 +131,7 @@ std::optional<TaskTimes> StoredPolicies::task_times(const std::string& graph) co
   if (const auto given = graph_times_.find(graph); given != graph_times_.end()) {
     texts.push_back(given->second);
   }
-  if (const auto text = from_bank(graph, Numerics::direct)) texts.push_back(*text);
+  if (const auto text = from_bank(graph, Numerics::strassen, graph_banks_)) texts.push_back(*text);
   if (const auto with_model = of_model_.find(stable_hash(graph)); with_model != of_model_.end()) {
     texts.push_back(with_model->second);
   }
@@ -154,7 +163,7 @@ std::shared_ptr<const Kernel> StoredPolicies::kernel(
   // An invalid policy does not hide a valid one of a smaller class.
   std::optional<Numerics> allowed = workload->numerics;
   while (allowed) {
-    const auto text = from_bank(of, *allowed);
+    const auto text = from_bank(of, *allowed, banks_);
     if (!text) break;
     if (auto kernel = kernel_by(*text, Origin::bank, workload, backend, weights)) return kernel;
     allowed = below(numerics_of(*text));

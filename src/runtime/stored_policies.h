@@ -52,8 +52,9 @@ class StoredPolicies {
 
   PolicyCounts counts() const;
   const Target& target() const { return target_; }
-  // The files of the banks that exist.
+  // The files of the banks that exist, in the order of their lookup.
   const std::vector<std::filesystem::path>& banks() const { return banks_; }
+  bool has_banks() const { return !banks_.empty() || !graph_banks_.empty(); }
 
  private:
   enum class Origin : uint8_t { bank, model, none };
@@ -63,14 +64,16 @@ class StoredPolicies {
                                           const Backend& backend,
                                           const std::vector<Tensor>& weights) const;
   void look_up_in_banks(const std::vector<const Workload*>& workloads) const;
-  void look_up_texts(std::vector<std::string> texts, Numerics allowed) const;
-  std::optional<std::string> from_bank(const std::string& text, Numerics allowed) const;
+  void look_up_texts(std::vector<std::string> texts, Numerics allowed,
+                     const std::vector<std::filesystem::path>& banks) const;
+  std::optional<std::string> from_bank(const std::string& text, Numerics allowed,
+                                       const std::vector<std::filesystem::path>& banks) const;
   void warn(const std::string& line) const;
   // Reports policies that need a class of algorithms that is not allowed, by both classes.
   using Unused = std::map<std::pair<Numerics, Numerics>, int64_t>;
   void warn_unused(const Unused& counts, const char* source) const;
 
-  std::vector<std::filesystem::path> banks_;  // those that exist
+  std::vector<std::filesystem::path> banks_, graph_banks_;  // those that exist
   Target target_;
   std::map<uint64_t, std::string> of_model_;
   std::map<std::string, std::string> graph_times_;

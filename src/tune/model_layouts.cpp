@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/hash.h"
-#include "base/notice.h"
 #include "plan/plan.h"
 #include "runtime/loaded_model.h"
 #include "tune/layouts/layout_job.h"
@@ -16,7 +14,6 @@
 namespace aoe {
 namespace {
 
-using Json = nlohmann::json;
 using End = LayoutResult::End;
 
 std::string words(const LayoutResult& result) {
@@ -68,15 +65,18 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   load.impl = options.impl;
   const Graph graph = LoadedModel::simplified(options.model, load);
   const std::string name = name_of_graph(graph, device);
-  const Json in_bank = Json::parse(journal.ask("layouts of " + name + " in the bank", [&] {
-    const Bank bank = Bank::for_writing(options.banks, job.target.soc_version);
-    const LookupResult found = bank.find({name}, job.target)[0];
-    for (const std::string& problem : found.problems) notice(problem);
-    return (found.entry ? Json(found.entry->policy) : Json()).dump();
-  }));
+  const WantedEntry wanted{name};
+  const std::string found = journal.ask("layouts of " + name + " in the bank", [&] {
+    Bank::for_writing(options.banks, BankKind::graphs, job.target.soc_version);
+    return to_json_text(known_in_banks(options.banks, BankKind::graphs, {wanted}, job));
+  });
+  const KnownInBank known = parse_known_in_bank(found).at(0);
+  const bool repeats = job.repeat_tune || known.is_aged;
   ModelLayouts layouts;
-  if (!is_to_be_tuned(!in_bank.is_null(), job.repeat_tune)) {
-    layouts.line = "formats: the layouts are in the bank (REPEAT_TUNE=True tunes them again)";
+  if (!is_to_be_tuned(known.is_in_bank() || known.is_remembered, repeats)) {
+    layouts.line = fmt::format("formats: {} (REPEAT_TUNE=True tunes them again)",
+                               known.is_in_bank() ? "the layouts are in the bank"
+                                                  : "an earlier job found no better layouts");
     return layouts;
   }
   JournaledRunner runner(journal, [&] {
@@ -93,24 +93,31 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   LayoutOptions of_graph;
   of_graph.seed = stable_hash(job.id);
   of_graph.budget_s = budget_s;
-  if (!in_bank.is_null()) of_graph.baseline = in_bank;
+  of_graph.baseline = known.baseline.value_or("");
   of_graph.display = display;
   const LayoutResult result = tune_layouts(runner, graph, device, of_graph);
   layouts.line = "formats: " + words(result);
   layouts.elapsed_s = result.elapsed_s;
-  if (result.end != End::accepted) return layouts;
-  const PlanChoice choice = plan_choice(result.challenger->candidate);
   const std::string evidence = fmt::format("{}/layouts", job.id);
-  const auto baseline = in_bank.is_null() ? std::nullopt : std::optional(of_graph.baseline);
-  Bank bank = Bank::for_writing(options.banks, job.target.soc_version);
-  const BankEntry entry = entry_of(job, choice.graph, choice.times, result.challenger->gain,
-                                   evidence, result.elapsed_s);
-  if (!store(bank, entry, baseline, Numerics::strassen, "layouts")) return layouts;
+  BankEntry entry = entry_of(job, wanted, evidence, result.elapsed_s);
+  entry.names = {options.model.stem().string()};
+  entry.mode = aoe::name(TuningMode::format);
+  entry.baseline = of_graph.baseline;
+  Bank bank = Bank::for_writing(options.banks, BankKind::graphs, job.target.soc_version);
+  if (result.end != End::accepted) {
+    if (result.end != End::unmeasured && !known.is_in_bank()) bank.merge({entry});
+    return layouts;
+  }
+  const PlanChoice choice = plan_choice(result.challenger->candidate);
+  entry.policy = choice.times;
+  entry.gain = result.challenger->gain;
+  entry.total_low = entry.gain.speedup_low * known.baseline_low;
+  if (!store(bank, entry, known.policy, "layouts")) return layouts;
   layouts.changed = result.changed;
   layouts.outcome.emplace();
   layouts.outcome->name = fmt::format("layouts of {}", options.model.stem().string());
   layouts.outcome->mode = TuningMode::format;
-  layouts.outcome->tuned = tuned(!in_bank.is_null(), job.repeat_tune, true);
+  layouts.outcome->tuned = tuned(known.is_in_bank(), repeats, true);
   layouts.outcome->gain = entry.gain;
   layouts.outcome->margin = result.margin;
   layouts.outcome->measurements = {evidence};

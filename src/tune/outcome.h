@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bank/gain.h"
@@ -15,6 +16,11 @@ namespace aoe {
 
 // What changed in a tuned operator, in order of precedence: algorithm, layout, anything else.
 enum class TuningMode : uint8_t { impl, format, schedule };
+// "Impl", "Format", "Schedule"
+constexpr std::string_view name(TuningMode mode) {
+  constexpr std::string_view kNames[] = {"Impl", "Format", "Schedule"};
+  return kNames[static_cast<size_t>(mode)];
+}
 
 // The result of a tuned operator, with its evidence.
 struct OperatorOutcome {

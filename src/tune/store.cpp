@@ -2,29 +2,127 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bank/join.h"
+#include "base/error.h"
 #include "base/notice.h"
 
 namespace aoe {
+namespace {
 
-BankEntry entry_of(const JobIdentity& job, const std::string& workload, const std::string& policy,
-                   const Gain& gain, const std::string& evidence, double elapsed_s) {
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Calls `use` with each bank that exists, in order. A bank that cannot be read is a notice.
+template <typename Use>
+void for_each_bank(const std::vector<fs::path>& files, const std::string& soc_version,
+                   const Use& use) {
+  for (const fs::path& file : files) {
+    try {
+      const std::optional<Bank> bank = Bank::for_reading(file);
+      if (!bank) continue;
+      require(bank->soc_version() == soc_version, "bank '{}' is for {}, this is {}", file.string(),
+              bank->soc_version(), soc_version);
+      use(*bank);
+    } catch (const Error& error) {
+      notice(fmt::format("{}: it is not used", error.what()));
+    }
+  }
+}
+
+void add(KnownInBank& known, const LookupResult& found, const JobIdentity& job, bool is_custom) {
+  for (const BankEntry& tried : found.no_gain) {
+    known.is_remembered |= is_custom && is_no_higher(job.effort, tried.effort) &&
+                           tried.product_version == AOE_VERSION &&
+                           tried.fingerprint == job.fingerprint;
+  }
+  if (!found.entry || known.baseline) return;
+  const BankEntry& entry = *found.entry;
+  known.baseline = entry.policy;
+  known.baseline_low = entry.total_low;
+  if (!is_custom) return;
+  known.policy = entry.policy;
+  known.is_aged = entry.product_version != AOE_VERSION || entry.fingerprint != job.fingerprint;
+}
+
+}  // namespace
+
+std::vector<KnownInBank> known_in_banks(const BankPlaces& places, BankKind kind,
+                                        const std::vector<WantedEntry>& wanted,
+                                        const JobIdentity& job) {
+  std::vector<KnownInBank> known(wanted.size());
+  const std::vector<fs::path> custom = places.read_custom(kind);
+  for_each_bank(places.read(kind), job.target.soc_version, [&](const Bank& bank) {
+    const bool is_custom = std::ranges::find(custom, bank.file()) != custom.end();
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const auto& [workload, allowed] = wanted[i];
+      const LookupResult found = bank.find({workload}, job.target, allowed)[0];
+      for (const std::string& problem : found.problems) notice(problem);
+      add(known[i], found, job, is_custom);
+    }
+  });
+  return known;
+}
+
+std::string to_json_text(const std::vector<KnownInBank>& known) {
+  Json list = Json::array();
+  for (const KnownInBank& one : known) {
+    Json entry{{"aged", one.is_aged}, {"remembered", one.is_remembered}, {"low", one.baseline_low}};
+    if (one.policy) entry["policy"] = *one.policy;
+    if (one.baseline) entry["baseline"] = *one.baseline;
+    list.push_back(std::move(entry));
+  }
+  return list.dump();
+}
+
+std::vector<KnownInBank> parse_known_in_bank(const std::string& text) {
+  std::vector<KnownInBank> known;
+  for (const Json& entry : Json::parse(text)) {
+    KnownInBank& one = known.emplace_back();
+    one.is_aged = entry.at("aged");
+    one.is_remembered = entry.at("remembered");
+    one.baseline_low = entry.at("low");
+    if (entry.contains("policy")) one.policy = entry.at("policy").get<std::string>();
+    if (entry.contains("baseline")) one.baseline = entry.at("baseline").get<std::string>();
+  }
+  return known;
+}
+
+std::vector<TransferSeed> seeds_in_banks(const BankPlaces& places,
+                                         const std::vector<std::string>& workloads,
+                                         const Target& target) {
+  std::vector<TransferSeed> seeds;
+  const auto add_seeds = [&](const Bank& bank) {
+    for (TransferSeed& seed : bank.other_shapes(workloads, target)) {
+      seeds.push_back(std::move(seed));
+    }
+  };
+  for_each_bank(places.read(BankKind::operators), target.soc_version, add_seeds);
+  return seeds;
+}
+
+BankEntry entry_of(const JobIdentity& job, const WantedEntry& workload, const std::string& evidence,
+                   double elapsed_s) {
   BankEntry entry;
-  entry.workload = workload;
+  entry.workload = workload.workload;
   entry.target = job.target;
-  entry.policy = policy;
-  entry.gain = gain;
+  entry.allowed = workload.allowed;
   entry.evidence = {evidence};
   entry.processor = job.processor;
+  entry.fingerprint = job.fingerprint;
   entry.date = utc_text(job.began + std::chrono::seconds(static_cast<int64_t>(elapsed_s)));
   entry.effort = job.effort;
   return entry;
 }
 
 bool store(Bank& bank, const BankEntry& entry, const std::optional<std::string>& baseline,
-           Numerics allowed, const std::string& name) {
-  const LookupResult before = bank.find({entry.workload}, entry.target, allowed)[0];
-  if (before.entry && *before.entry == entry) return true;
-  if (bank.put(entry, baseline, allowed)) return true;
+           const std::string& name) {
+  const LookupResult before = bank.find({entry.workload}, entry.target, entry.allowed)[0];
+  const bool is_stored = before.entry && before.entry->policy == entry.policy &&
+                         std::ranges::includes(before.entry->evidence, entry.evidence);
+  if (is_stored || bank.put(entry, baseline)) return true;
   notice(
       fmt::format("{}: another job has written to the bank meanwhile; what it wrote stays", name));
   return false;

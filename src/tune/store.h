@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bank/bank.h"
 #include "base/time_text.h"
@@ -16,17 +17,55 @@ struct JobIdentity {
   bool repeat_tune = false;
   Target target;
   std::string processor;
+  std::string fingerprint;
 };
 
-// The bank entry for a proven policy of a workload, or for the task times of a graph, whose name is
-// `workload` then.
-BankEntry entry_of(const JobIdentity& job, const std::string& workload, const std::string& policy,
-                   const Gain& gain, const std::string& evidence, double elapsed_s);
+// What the banks know of a workload or graph when a job begins.
+struct KnownInBank {
+  // The policy of a custom bank.
+  std::optional<std::string> policy = {};
+  // The policy is from another version of the product or from a processor that differs (its
+  // fingerprint): it is tuned again, with itself as the baseline.
+  bool is_aged = false;
+  // Tuned without gain, by a job of no lower effort that could choose among the same algorithms.
+  bool is_remembered = false;
+  // The policy that the model runs by, if a bank has it: also the built-in one; and the lower bound
+  // of its speed-up over the default.
+  std::optional<std::string> baseline = {};
+  double baseline_low = 1;
+
+  bool is_in_bank() const { return policy.has_value(); }
+};
+
+// A workload or graph to look up, with the class of algorithms that may be used for it.
+struct WantedEntry {
+  std::string workload;
+  Numerics allowed = Numerics::strassen;
+};
+
+// Looks workloads up in the layers of banks. Problems with banks that are only read are notices.
+std::vector<KnownInBank> known_in_banks(const BankPlaces& places, BankKind kind,
+                                        const std::vector<WantedEntry>& wanted,
+                                        const JobIdentity& job);
+
+// Converts what banks know to text for the journal, and back.
+std::string to_json_text(const std::vector<KnownInBank>& known);
+std::vector<KnownInBank> parse_known_in_bank(const std::string& text);
+
+// All policies that the banks have for other shapes of the operators of these workloads.
+std::vector<TransferSeed> seeds_in_banks(const BankPlaces& places,
+                                         const std::vector<std::string>& workloads,
+                                         const Target& target);
+
+// An entry with the provenance of a job that has run for `elapsed_s`. Its policy, gain and names
+// are the caller's.
+BankEntry entry_of(const JobIdentity& job, const WantedEntry& workload, const std::string& evidence,
+                   double elapsed_s);
 
 // Stores an entry in the bank. Idempotent: a job that was killed right after storing it finds it on
 // resume. Returns false, with a notice that has `name`, if another job has replaced the baseline
-// meanwhile. `allowed` are the algorithms that the job may use for the workload.
+// meanwhile.
 bool store(Bank& bank, const BankEntry& entry, const std::optional<std::string>& baseline,
-           Numerics allowed, const std::string& name);
+           const std::string& name);
 
 }  // namespace aoe

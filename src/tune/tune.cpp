@@ -68,6 +68,12 @@ TuningMode mode_of(const std::string& workload, const std::string& before, const
   return layout_changed ? TuningMode::format : TuningMode::schedule;
 }
 
+// "O2", "O1 deeper 90s": what a later job of no higher effort need not repeat (bank/join.h).
+std::string effort_text(const TuneOptions& options) {
+  return fmt::format("{}{}{}", name(options.effort), options.deeper ? " deeper" : "",
+                     options.budget_s ? fmt::format(" {}s", *options.budget_s) : "");
+}
+
 Json impl_json(const ImplMode& impl) { return {impl.mode, impl.op_types, impl.allow_strassen}; }
 
 // "with --op_select_implmode=high_precision --optypelist_for_implmode=Conv"
@@ -141,10 +147,11 @@ class Tuning {
     workloads_ = opened.workloads;
     outcome_.margin = opened.margin;
     outcome_.has_operators = !workloads_.empty();
-    in_bank_ = policies_in_bank();
+    in_bank_ = known_in_bank();
     std::vector<bool> chosen;
-    for (const auto& policy : in_bank_) {
-      chosen.push_back(is_to_be_tuned(policy.has_value(), identity_.repeat_tune));
+    for (const KnownInBank& known : in_bank_) {
+      const bool is_known = known.is_in_bank() || known.is_remembered;
+      chosen.push_back(is_to_be_tuned(is_known, repeats(known)));
     }
     job.choose(chosen, transfer_seeds_in_bank());
     // Report proven policies at once, although some may not carry over to the whole model.
@@ -183,7 +190,7 @@ class Tuning {
                   {"threads", options_.threads},
                   {"input_shapes", options_.input_shapes},
                   {"impl", impl_json(options_.impl)},
-                  {"effort", name(options_.effort)},
+                  {"effort", effort_text(options_)},
                   {"samples", samples.at(options_.effort) * (options_.deeper ? 4 : 1)},
                   {"cube", kinds.cube},
                   {"vector", kinds.vector},
@@ -216,6 +223,7 @@ class Tuning {
     identity_.repeat_tune = job.at("repeat_tune");
     identity_.target = target_of(device_, options_.threads);
     identity_.processor = device_.processor;
+    identity_.fingerprint = device_.fingerprint;
     layouts_wanted_ = job.at("formats");
     job_.claims_made = layouts_wanted_ ? 1 : 0;
     job_.seed = stable_hash(identity_.id);
@@ -229,36 +237,41 @@ class Tuning {
     listener_.on_changed(outcome_);
   }
 
-  Bank bank() const { return Bank::for_writing(options_.banks, identity_.target.soc_version); }
-
-  // For each workload: its policy in the custom bank. Read through the journal.
-  std::vector<std::optional<std::string>> policies_in_bank() {
-    const Json found = Json::parse(journal_.ask("bank", [&] {
-      Json list = Json::array();
-      const Bank from = bank();
-      for (const OpenWorkload& workload : workloads_) {
-        const LookupResult one = from.find({workload.text}, identity_.target, workload.numerics)[0];
-        for (const std::string& problem : one.problems) notice(problem);
-        list.push_back(one.entry ? Json(one.entry->policy) : Json());
-      }
-      return list.dump();
-    }));
-    std::vector<std::optional<std::string>> policies;
-    for (const Json& policy : found) {
-      policies.push_back(policy.is_null() ? std::nullopt
-                                          : std::optional(policy.get<std::string>()));
-    }
-    return policies;
+  Bank bank() const {
+    return Bank::for_writing(options_.banks, BankKind::operators, identity_.target.soc_version);
   }
 
-  // All policies that the custom bank has for this target. Read through the journal.
+  WantedEntry wanted(size_t workload) const {
+    return {workloads_[workload].text, workloads_[workload].numerics};
+  }
+
+  // Whether a workload is tuned although a bank has it.
+  bool repeats(const KnownInBank& known) const { return identity_.repeat_tune || known.is_aged; }
+
+  // Read through the journal.
+  std::vector<KnownInBank> known_in_bank() {
+    const std::string found = journal_.ask("bank", [&] {
+      bank();  // fails now if it cannot be written
+      std::vector<WantedEntry> all;
+      for (size_t i = 0; i < workloads_.size(); ++i) all.push_back(wanted(i));
+      return to_json_text(known_in_banks(options_.banks, BankKind::operators, all, identity_));
+    });
+    std::vector<KnownInBank> known = parse_known_in_bank(found);
+    require(known.size() == workloads_.size(),
+            "the journal has {} workloads, but {} lookups in the bank: it is damaged",
+            workloads_.size(), known.size());
+    return known;
+  }
+
+  // Policies in the banks for other shapes of the model's operators. Read through the journal.
   std::vector<TransferSeed> transfer_seeds_in_bank() {
     const Json found = Json::parse(journal_.ask("known policies", [&] {
+      std::vector<std::string> texts;
+      for (const OpenWorkload& workload : workloads_) texts.push_back(workload.text);
       Json list = Json::array();
-      for (const StoredEntry& one : bank().entries()) {
-        const bool counts = one.state == StoredEntry::State::good &&
-                            one.entry.target == identity_.target && !one.entry.is_of_graph();
-        if (counts) list.push_back({one.entry.workload, one.entry.policy});
+      for (const auto& [workload, policy] :
+           seeds_in_banks(options_.banks, texts, identity_.target)) {
+        list.push_back({workload, policy});
       }
       return list.dump();
     }));
@@ -275,7 +288,7 @@ class Tuning {
     outcome.types = types_of(workload);
     outcome.mode = mode_of(workload.text, workload.policy, accepted.candidate.choice,
                            layouts_.changed.contains(workload.text));
-    outcome.tuned = tuned(in_bank_[at].has_value(), identity_.repeat_tune, true);
+    outcome.tuned = tuned(in_bank_[at].is_in_bank(), repeats(in_bank_[at]), true);
     outcome.gain = accepted.gain;
     outcome.margin = outcome_.margin;
     outcome.measurements = {evidence_name(at)};
@@ -288,6 +301,43 @@ class Tuning {
     return fmt::format("{}/{}", identity_.id, workload);
   }
 
+  // The entry of a workload, still without what was found about it.
+  BankEntry entry_of_workload(size_t at) const {
+    BankEntry entry = entry_of(identity_, wanted(at), evidence_name(at), outcome_.seconds);
+    for (const auto& node : workloads_[at].nodes) {
+      if (!node.name.empty()) entry.names.insert(node.name);
+      entry.types.insert(node.type);
+    }
+    entry.baseline = workloads_[at].policy;
+    return entry;
+  }
+
+  BankEntry entry_of_policy(const Accepted& accepted) const {
+    const auto at = static_cast<size_t>(accepted.candidate.workload);
+    BankEntry entry = entry_of_workload(at);
+    entry.policy = accepted.candidate.choice;
+    entry.gain = accepted.gain;
+    const KnownInBank& known = in_bank_[at];
+    const bool is_from_bank = known.baseline == workloads_[at].policy;
+    entry.total_low = accepted.gain.speedup_low * (is_from_bank ? known.baseline_low : 1);
+    return entry;
+  }
+
+  // Remembers the workloads that were searched without gain, so that no later job of this effort
+  // searches them again.
+  void remember(Bank& into, const JobResult& result, const std::vector<bool>& better) const {
+    std::vector<BankEntry> entries;
+    for (const auto& [workload, candidates] : result.searched) {
+      const auto at = static_cast<size_t>(workload);
+      if (better[at] || in_bank_[at].is_in_bank()) continue;
+      BankEntry entry = entry_of_workload(at);
+      entry.gain = {.before_ns = workloads_[at].baseline_ns,
+                    .samples = static_cast<int64_t>(candidates)};
+      entries.push_back(std::move(entry));
+    }
+    into.merge(entries);
+  }
+
   void finish(const JobResult& result) {
     Bank into = bank();
     outcome_.operators.clear();
@@ -296,18 +346,14 @@ class Tuning {
     for (const Accepted& accepted : result.accepted) {
       const OperatorOutcome outcome = outcome_of(accepted);
       const auto at = static_cast<size_t>(accepted.candidate.workload);
-      const BankEntry entry = entry_of(identity_, workloads_[at].text, accepted.candidate.choice,
-                                       accepted.gain, evidence_name(at), outcome_.seconds);
-      if (!store(into, entry, in_bank_[at], workloads_[at].numerics, outcome.name)) continue;
+      BankEntry entry = entry_of_policy(accepted);
+      entry.mode = name(outcome.mode);
       better[at] = true;
+      if (!store(into, entry, in_bank_[at].policy, outcome.name)) continue;
       outcome_.operators.push_back(outcome);
     }
-    for (size_t i = 0; i < workloads_.size(); ++i) {
-      const bool is_failed = std::find(result.failed.begin(), result.failed.end(),
-                                       static_cast<int>(i)) != result.failed.end();
-      if (is_failed) outcome_.failed_operators.push_back(name_of(workloads_[i]));
-      else outcome_.counts.count(tuned(in_bank_[i].has_value(), identity_.repeat_tune, better[i]));
-    }
+    remember(into, result, better);
+    count(result);
     if (result.before_ns > 0) outcome_.baseline_ns = result.before_ns;
     outcome_.model = result.gain;
     outcome_.unproven_model = result.unproven_gain;
@@ -324,6 +370,32 @@ class Tuning {
                                                        : TuningOutcome::State::failed;
     listener_.on_changed(outcome_);
     std::ofstream(space_.finished()).close();
+  }
+
+  // A policy that was proven but not stored, because another job has stored one, counts as not
+  // proven better.
+  void count(const JobResult& result) {
+    std::set<std::string> stored;
+    for (const OperatorOutcome& one : outcome_.operators) {
+      stored.insert(one.measurements.begin(), one.measurements.end());
+    }
+    size_t hits = 0;
+    for (size_t i = 0; i < workloads_.size(); ++i) {
+      const bool is_failed = std::find(result.failed.begin(), result.failed.end(),
+                                       static_cast<int>(i)) != result.failed.end();
+      if (is_failed) {
+        outcome_.failed_operators.push_back(name_of(workloads_[i]));
+        continue;
+      }
+      const KnownInBank& known = in_bank_[i];
+      hits += known.is_in_bank() ? 1 : 0;
+      outcome_.counts.count(
+          tuned(known.is_in_bank(), repeats(known), stored.contains(evidence_name(i))));
+    }
+    check_counts(outcome_.counts, {.workloads = workloads_.size(),
+                                   .failed = outcome_.failed_operators.size(),
+                                   .in_bank = hits,
+                                   .stored = outcome_.operators.size()});
   }
 
   // Adds the gain of the layouts to the model's. The operators were compared with the model in its
@@ -364,7 +436,7 @@ class Tuning {
   ModelLayouts layouts_;
   double layouts_share_ = 0;  // displayed progress at the end of tune_layouts
   std::vector<OpenWorkload> workloads_;
-  std::vector<std::optional<std::string>> in_bank_;  // for each workload: its policy in the bank
+  std::vector<KnownInBank> in_bank_;  // for each workload
   TuningOutcome outcome_;
 };
 

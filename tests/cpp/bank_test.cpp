@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "bank/places.h"
-#include "bank/tuned.h"
 #include "base/error.h"
 #include "expr/parse.h"
 #include "tests/cpp/bank_entries.h"
@@ -39,64 +38,6 @@ class BankTest : public testing::Test {
   TemporaryFolder folder_;
   fs::path file_ = folder_.path() / "some" / "where" / "op.db";
 };
-
-TEST(TunedTest, WhatIsWrittenWhen) {
-  struct Row {
-    bool in_bank;
-    bool repeat_tune;
-    bool better;
-    Tuned outcome;
-    TunedCounts counts;
-    int hit;
-  };
-  const Row rows[] = {
-      {true, false, false, Tuned::reserved, {.reserved = 1}, 1},
-      {true, false, true, Tuned::reserved, {.reserved = 1}, 1},
-      {true, true, true, Tuned::update, {.update = 1}, 1},
-      {true, true, false, Tuned::reserved, {.reserved = 1}, 1},
-      {false, false, true, Tuned::add, {.add = 1}, 0},
-      {false, true, true, Tuned::add, {.add = 1}, 0},
-      {false, false, false, Tuned::unsatisfied, {.unsatisfied = 1}, 0},
-      {false, true, false, Tuned::unsatisfied, {.unsatisfied = 1}, 0},
-  };
-  TunedCounts all;
-  for (const Row& row : rows) {
-    const Tuned outcome = tuned(row.in_bank, row.repeat_tune, row.better);
-    EXPECT_EQ(outcome, row.outcome);
-    TunedCounts counts;
-    counts.count(outcome);
-    EXPECT_EQ(counts, row.counts);
-    EXPECT_EQ(counts.hit(), row.hit);
-    EXPECT_EQ(counts.total(), 1);
-    all.count(outcome);
-  }
-  EXPECT_EQ(all.hit(), 4);
-  EXPECT_EQ(all.total(), 8);
-  EXPECT_FALSE(is_to_be_tuned(true, false));
-  EXPECT_TRUE(is_to_be_tuned(true, true));
-  EXPECT_TRUE(is_to_be_tuned(false, false));
-}
-
-TEST(PlacesTest, VariablesSayWhereBanksAre) {
-  const auto places = [](const std::map<std::string, std::string>& variables) {
-    return operator_banks("x86_64_znver4", [=](const char* name) {
-      const auto found = variables.find(name);
-      return found == variables.end() ? std::string() : found->second;
-    });
-  };
-  const std::map<std::string, std::string> all{
-      {"HOME", "/home/me"}, {"ASCEND_CACHE_PATH", "/cache"}, {"TUNE_BANK_PATH", "/banks"}};
-  EXPECT_EQ(places(all).custom, "/banks/x86_64_znver4/op.db");
-  EXPECT_EQ(places(all).variable, "TUNE_BANK_PATH");
-  EXPECT_EQ(places(all).root, "/banks");
-  EXPECT_EQ(places({{"HOME", "/h"}, {"ASCEND_CACHE_PATH", "/c"}}).custom,
-            "/c/aoe_data/x86_64_znver4/op.db");
-  EXPECT_EQ(places({{"HOME", "/h"}}).custom,
-            "/h/Ascend/latest/data/aoe/custom/op/x86_64_znver4/op.db");
-  EXPECT_TRUE(places({}).custom.empty());
-  EXPECT_TRUE(places({{"AOE_BUILTIN", "off"}}).builtin.empty());
-  EXPECT_TRUE(places({}).builtin.string().ends_with("builtin/op/x86_64_znver4/op.db"));
-}
 
 TEST_F(BankTest, GivesBackWhatItWasGiven) {
   EXPECT_TRUE(writable().put(some_entry(), std::nullopt));
@@ -127,7 +68,8 @@ TEST_F(BankTest, ReplacesOnlyWhatItWasProvenAgainst) {
   const BankEntry first = some_entry();
   BankEntry second = first;
   second.policy = "loops outer=1 [r:16x4]\n";
-  BankEntry third = first;
+  second.total_low = first.total_low * second.gain.speedup_low;
+  BankEntry third = second;
   third.policy = "loops outer=1 [r:16x2]\n";
   EXPECT_TRUE(bank.put(first, std::nullopt));
   EXPECT_FALSE(bank.put(second, std::nullopt));
@@ -145,7 +87,7 @@ TEST_F(BankTest, WhatIsDamagedNewerOrForeignIsAMissAndStays) {
       {"UPDATE policies SET after_ns = 'many'", "damaged"},
       {"UPDATE policies SET evidence = ''", "damaged"},
       {"UPDATE policies SET threads = 1", "damaged"},
-      {"UPDATE policies SET format = 3, checksum = ''", "newer"},
+      {"UPDATE policies SET format = 4, checksum = ''", "newer"},
       {"UPDATE bank SET soc_version = 'x86_64_skylake'", "is for x86_64_znver4"},
   };
   for (const auto& [sql, word] : cases) {
@@ -169,8 +111,8 @@ TEST_F(BankTest, KnowsTheTimesOfAGraphsTasks) {
   BankEntry entry = some_entry();
   entry.workload = "graph 0123456789abcdef";
   entry.policy = "cube 1.5\nvector 2\n0123456789abcdef 12345.5\n";
-  ASSERT_TRUE(entry.is_of_graph());
-  ASSERT_FALSE(some_entry().is_of_graph());
+  ASSERT_EQ(entry.kind(), EntryKind::layouts);
+  ASSERT_EQ(some_entry().kind(), EntryKind::policy);
   writable().put(some_entry(), std::nullopt);
   EXPECT_TRUE(writable().put(entry, std::nullopt));
   EXPECT_FALSE(writable().put(entry, "other times"));
@@ -205,12 +147,12 @@ TEST_F(BankTest, FilesThatAreNoBanksOfOursAreErrors) {
   writable();
   const std::string other = message_of([&] { Bank::for_writing(file_, "x86_64_skylake"); });
   EXPECT_NE(other.find("is for x86_64_znver4, this is x86_64_skylake"), std::string::npos) << other;
-  change("PRAGMA user_version = 2");
+  change("PRAGMA user_version = 3");
   for (const auto& act : std::vector<std::function<void()>>{
            [&] { Bank::for_reading(file_); }, [&] { Bank::for_writing(file_, soc_version); }}) {
     EXPECT_NE(message_of(act).find("newer version"), std::string::npos) << message_of(act);
   }
-  change("PRAGMA user_version = 1; PRAGMA application_id = 7");
+  change("PRAGMA user_version = 2; PRAGMA application_id = 7");
   EXPECT_NE(message_of([&] { writable(); }).find("is not a bank"), std::string::npos);
   std::ofstream(file_) << std::string(5000, 'x');
   EXPECT_NE(message_of([&] { readable(); }).find(file_.string()), std::string::npos);
@@ -390,7 +332,8 @@ TEST_F(BankTest, ABankOfAnotherUserIsReadButNotWrittenBelowHome) {
   writable().put(some_entry(0), std::nullopt);
   const auto error_in = [&](const char* variable) {
     return message_of([&] {
-      Bank::for_writing({.custom = file_, .variable = variable}, kSomeTarget.soc_version);
+      Bank::for_writing({.custom = {{file_, file_}}, .variable = variable}, BankKind::operators,
+                        kSomeTarget.soc_version);
     });
   };
   EXPECT_EQ(error_in("HOME"), "no error");
@@ -459,12 +402,16 @@ TEST(BankEntryTest, EveryFieldIsInTheChecksum) {
   const std::function<void(BankEntry&)> changes[] = {
       [](BankEntry& e) { e.workload += " "; }, [](BankEntry& e) { e.target.soc_version += "x"; },
       [](BankEntry& e) { e.target.threads = 7; }, [](BankEntry& e) { e.policy += " "; },
-      [](BankEntry& e) { e.gain.before_ns += 1; }, [](BankEntry& e) { e.gain.after_ns += 1; },
-      [](BankEntry& e) { e.gain.speedup_low += 1; }, [](BankEntry& e) { e.gain.speedup_high += 1; },
-      [](BankEntry& e) { e.gain.noise_floor += 1; }, [](BankEntry& e) { e.gain.samples += 1; },
-      [](BankEntry& e) { e.evidence.insert("x"); }, [](BankEntry& e) { e.processor += "x"; },
-      [](BankEntry& e) { e.product_version += "x"; }, [](BankEntry& e) { e.date += "x"; },
-      [](BankEntry& e) { e.effort += "x"; }, [](BankEntry& e) { e.target.instruction_set += "x"; },
+      [](BankEntry& e) { e.allowed = Numerics::strassen; }, [](BankEntry& e) { e.mode += "x"; },
+      [](BankEntry& e) { e.baseline += "x"; }, [](BankEntry& e) { e.total_low += 1; },
+      [](BankEntry& e) { e.names.insert("x"); }, [](BankEntry& e) { e.types.insert("x"); },
+      [](BankEntry& e) { e.fingerprint += "x"; }, [](BankEntry& e) { e.gain.before_ns += 1; },
+      [](BankEntry& e) { e.gain.after_ns += 1; }, [](BankEntry& e) { e.gain.speedup_low += 1; },
+      [](BankEntry& e) { e.gain.speedup_high += 1; }, [](BankEntry& e) { e.gain.noise_floor += 1; },
+      [](BankEntry& e) { e.gain.samples += 1; }, [](BankEntry& e) { e.evidence.insert("x"); },
+      [](BankEntry& e) { e.processor += "x"; }, [](BankEntry& e) { e.product_version += "x"; },
+      [](BankEntry& e) { e.date += "x"; }, [](BankEntry& e) { e.effort += "x"; },
+      [](BankEntry& e) { e.target.instruction_set += "x"; },
       // A character moved from one field to the next.
       [](BankEntry& e) {
         e.effort = e.date.back() + e.effort;

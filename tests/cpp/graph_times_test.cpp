@@ -55,7 +55,7 @@ class BankFolder {
 
   void put(const std::string& times) const {
     const std::string soc_version = host_device().soc_version();
-    Bank bank = Bank::for_writing(operator_banks(soc_version).custom, soc_version);
+    Bank bank = Bank::for_writing(custom_bank(BankKind::graphs, soc_version), soc_version);
     BankEntry entry;
     entry.workload = graph_name();
     entry.target = target_of(host_device(), 1);

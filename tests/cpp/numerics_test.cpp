@@ -153,10 +153,11 @@ TEST(Numerics, PoliciesOfAForbiddenClassAreRefused) {
   EXPECT_NE(fault->find("strassen"), std::string::npos);
 }
 
-// A policy of a class, for the bank: its text decides.
-BankEntry entry_of(const char* policy) {
+// A policy that was proven where the classes up to `allowed` could be chosen.
+BankEntry entry_of(const char* policy, Numerics allowed) {
   BankEntry entry = some_entry();
   entry.policy = policy;
+  entry.allowed = allowed;
   return entry;
 }
 
@@ -168,27 +169,39 @@ TEST(Numerics, BanksKeepAnEntryOfEachClass) {
     return result.entry ? result.entry->policy : "";
   };
   using enum Numerics;
-  const BankEntry one = entry_of("direct one");
-  const BankEntry tiles = entry_of("stage 0 winograd4");
-  const BankEntry halves = entry_of("stage 0 strassen");
-  const BankEntry better = entry_of("direct two");
-  ASSERT_TRUE(bank.put(tiles, std::nullopt, winograd));
+  const BankEntry tiles = entry_of("stage 0 winograd4", winograd);
+  const BankEntry one = entry_of("direct one", direct);
+  const BankEntry halves = entry_of("stage 0 strassen", strassen);
+  BankEntry better = entry_of("direct two", winograd);
+  better.total_low = 2 * tiles.total_low;
+  ASSERT_TRUE(bank.put(tiles, std::nullopt));
   EXPECT_EQ(found(direct), "");
-  ASSERT_TRUE(bank.put(one, std::nullopt, direct));  // tuned with high_precision
+  ASSERT_TRUE(bank.put(one, std::nullopt));  // tuned with high_precision
   EXPECT_EQ(found(direct), one.policy);
   EXPECT_EQ(found(winograd), tiles.policy);
-  ASSERT_TRUE(bank.put(halves, tiles.policy, strassen));
+  EXPECT_EQ(found(strassen), tiles.policy);
+  ASSERT_TRUE(bank.put(halves, tiles.policy));
   EXPECT_EQ(found(direct), one.policy);
   EXPECT_EQ(found(winograd), tiles.policy);
   EXPECT_EQ(found(strassen), halves.policy);
-  // Proven against the entry that was found: what it beats, and needs no less, is gone.
-  ASSERT_TRUE(bank.put(better, tiles.policy, winograd));
-  EXPECT_EQ(found(direct), better.policy);
+  // Proven against the entry that was found for its class: it replaces that one.
+  ASSERT_TRUE(bank.put(better, tiles.policy));
+  EXPECT_EQ(found(direct), one.policy);
   EXPECT_EQ(found(winograd), better.policy);
   EXPECT_EQ(found(strassen), halves.policy);
-  EXPECT_EQ(bank.entries().size(), 2u);
+  EXPECT_EQ(bank.entries().size(), 3u);
   // Another process has written meanwhile.
-  EXPECT_FALSE(bank.put(one, tiles.policy, winograd));
+  EXPECT_FALSE(bank.put(tiles, tiles.policy));
+}
+
+TEST(Numerics, APolicyThatNeedsLessServesWhereLessIsAllowed) {
+  const TemporaryFolder folder;
+  Bank bank = Bank::for_writing(folder.path() / "op.db", kSomeTarget.soc_version);
+  const BankEntry needs_nothing = entry_of("direct", Numerics::strassen);
+  ASSERT_TRUE(bank.put(needs_nothing, std::nullopt));
+  for (const Numerics allowed : {Numerics::direct, Numerics::winograd, Numerics::strassen}) {
+    EXPECT_EQ(bank.find({max_workload(0)}, kSomeTarget, allowed)[0].entry, needs_nothing);
+  }
 }
 
 TEST(Numerics, AnInvalidPolicyDoesNotHideThoseOfSmallerClasses) {
@@ -206,11 +219,14 @@ TEST(Numerics, AnInvalidPolicyDoesNotHideThoseOfSmallerClasses) {
   entry.policy = to_string(valid, *workload);
   entry.workload = to_string(*workload);
   entry.target = target;
-  ASSERT_TRUE(bank.put(entry, std::nullopt, Numerics::direct));
+  entry.allowed = Numerics::direct;
+  ASSERT_TRUE(bank.put(entry, std::nullopt));
   const std::string direct = entry.policy;
   entry.policy = "stage 0 strassen";  // of a product without weights
-  ASSERT_TRUE(bank.put(entry, direct, Numerics::strassen));
-  const StoredPolicies policies({.custom = folder.path() / "op.db"}, target, {});
+  entry.allowed = Numerics::strassen;
+  ASSERT_TRUE(bank.put(entry, direct));
+  const BankFiles files{folder.path() / "op.db", folder.path() / "graph.db"};
+  const StoredPolicies policies({.custom = {files}}, target, {});
   const auto kernel = policies.kernel(workload, *backend, {});
   EXPECT_EQ(to_string(kernel->policy(), *workload), direct);
   EXPECT_EQ(policies.counts().from_bank, 1);

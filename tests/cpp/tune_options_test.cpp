@@ -110,7 +110,7 @@ HostState fine() {
 }
 TuneOptions some_options() {
   TuneOptions options;
-  options.banks.custom = "/banks/x86_64_znver4/op.db";
+  options.banks.custom = {{"/banks/x86_64_znver4/op.db", "/banks/x86_64_znver4/graph.db"}};
   return resolved(options, fine());
 }
 

@@ -38,6 +38,7 @@ std::optional<std::string> sampled_policy(const Workload& workload, const Device
 BankEntry entry_of(const Workload& workload, const Device& device, std::string policy) {
   return {.workload = to_string(workload),
           .target = target_of(device, 1),
+          .allowed = workload.numerics,
           .policy = std::move(policy),
           .gain = {.before_ns = 1, .after_ns = 1, .speedup_low = 1, .speedup_high = 1},
           .evidence = {"sampled"},

@@ -6,23 +6,32 @@ from pathlib import Path
 
 APPLICATION = 0x616F6562
 FIELDS = {
-    "workload": "TEXT",
     "soc_version": "TEXT",
     "instruction_set": "TEXT",
     "threads": "INTEGER",
-    "policy": "TEXT",
+    "allowed": "TEXT",
+    "numerics": "TEXT",
+    "mode": "TEXT",
     "before_ns": "REAL",
     "after_ns": "REAL",
     "speedup_low": "REAL",
     "speedup_high": "REAL",
     "noise_floor": "REAL",
     "samples": "INTEGER",
-    "evidence": "TEXT",
-    "processor": "TEXT",
-    "product_version": "TEXT",
+    "total_low": "REAL",
     "date": "TEXT",
     "effort": "TEXT",
+    "product_version": "TEXT",
+    "processor": "TEXT",
+    "fingerprint": "TEXT",
+    "types": "TEXT",
+    "names": "TEXT",
+    "evidence": "TEXT",
+    "policy": "TEXT",
+    "baseline": "TEXT",
+    "workload": "TEXT",
 }
+SETS = ("types", "names", "evidence")
 
 
 def hash_of(data: bytes) -> str:
@@ -40,15 +49,23 @@ def entry(workload: str, policy: str, soc_version: str, **others) -> dict:
         "soc_version": soc_version,
         "instruction_set": "avx2",
         "threads": 1,
+        "allowed": "winograd",
+        "numerics": "direct",
+        "mode": "Schedule",
         "policy": policy,
+        "baseline": "",
         "before_ns": 2000.0,
         "after_ns": 1600.5,
         "speedup_low": 1.2,
         "speedup_high": 1.3,
         "noise_floor": 1.01,
         "samples": 48,
+        "total_low": 1.2,
+        "types": "Relu",
+        "names": "only",
         "evidence": "job:1\njob:2",
         "processor": "a test's",
+        "fingerprint": "microcode 0x1",
         "product_version": "0.1.0",
         "date": "2026-11-17T05:30:00Z",
         "effort": "O2",
@@ -72,15 +89,15 @@ def write(path: Path, soc_version: str, entries: list[dict]) -> Path:
     with sqlite3.connect(path) as bank:
         bank.executescript(f"""
             PRAGMA application_id = {APPLICATION};
-            PRAGMA user_version = 1;
+            PRAGMA user_version = 2;
             CREATE TABLE bank (soc_version TEXT NOT NULL);
             CREATE TABLE policies (id INTEGER PRIMARY KEY, format INTEGER NOT NULL,
-                key TEXT NOT NULL, {columns}, checksum TEXT NOT NULL);
+                key TEXT NOT NULL, family TEXT NOT NULL, {columns}, checksum TEXT NOT NULL);
             CREATE INDEX policies_by_key ON policies (key);
         """)
         bank.execute("INSERT INTO bank VALUES (?)", (soc_version,))
         for fields in entries:
-            row = {"format": 1, "key": hash_of(fields["workload"].encode())}
+            row = {"format": 1, "key": hash_of(fields["workload"].encode()), "family": ""}
             row |= {name: fields[name] for name in FIELDS} | {"checksum": checksum_of(fields)}
             marks = ", ".join("?" for _ in row)
             names = ", ".join(row)

@@ -135,6 +135,10 @@ JobResult Job::finish() {
   compare_whole_model(job_, std::move(proven), result_, [this](double share) {
     report_progress(JobProgress::Phase::whole_model, kChecked + (1 - kChecked) * share);
   });
+  for (const TunedWorkload& one : tuned_) {
+    const size_t candidates = one.memory->seen().size() - 1;  // the first one is the baseline
+    if (candidates > 0 || one.expectation.is_closed()) result_.searched[one.workload] = candidates;
+  }
   result_.elapsed_s = job_.elapsed_s();
   result_.tried = sampling_.timed();
   result_.expected_gain = sampling_.expected_gain();

@@ -3,12 +3,12 @@
 #include <functional>
 #include <vector>
 
+#include "bank/transfer_seeds.h"
 #include "device/device.h"
 #include "tune/job/confirmation.h"
 #include "tune/job/job_state.h"
 #include "tune/job/sampling.h"
 #include "tune/job/timetable.h"
-#include "tune/job/transfer_seeds.h"
 
 namespace aoe {
 

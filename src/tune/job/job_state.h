@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -48,10 +49,12 @@ struct Accepted {
 struct JobResult {
   std::vector<Accepted> accepted;  // proven, and carried over to the whole model
   std::vector<int> failed;         // workloads whose baseline policy failed its check
-  double before_ns = 0;            // of the whole model, as it was opened; 0: not measured
-  size_t dropped = 0;              // policies proven in place that did not carry over
-  size_t chosen = 0;               // workloads that were to be tuned
-  size_t tried = 0;                // candidates timed
+  // Workloads that were searched, with the number of candidates that were timed.
+  std::map<int, size_t> searched = {};
+  double before_ns = 0;  // of the whole model, as it was opened; 0: not measured
+  size_t dropped = 0;    // policies proven in place that did not carry over
+  size_t chosen = 0;     // workloads that were to be tuned
+  size_t tried = 0;      // candidates timed
   // Challengers whose confirmation was undecided when the time ended.
   struct Undecided {
     int workload = 0;

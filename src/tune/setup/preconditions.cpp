@@ -52,15 +52,24 @@ HostState::Folder folder_at(std::string what, const fs::path& path) {
   return folder;
 }
 
-// The folder to check for the bank. TUNE_BANK_PATH must exist; other folders are created, so the
-// nearest existing parent counts.
-fs::path place_of_bank(const TuneOptions& options) {
-  const auto& [custom, builtin, variable, root] = options.banks;
-  if (variable == "TUNE_BANK_PATH") return root;
+// The folder to check for the bank that is written. Those that TUNE_BANK_PATH names must exist;
+// others are created, so the nearest existing parent counts.
+fs::path place_of_bank(const BankPlaces& banks) {
+  if (banks.variable == "TUNE_BANK_PATH") return banks.roots[0];
   std::error_code error;
-  fs::path folder = fs::absolute(custom, error).parent_path();
+  fs::path folder = fs::absolute(banks.written(BankKind::operators), error).parent_path();
   while (folder.has_relative_path() && !fs::exists(folder, error)) folder = folder.parent_path();
   return folder;
+}
+
+// The folders of the layers that are only read.
+std::vector<HostState::Folder> other_layers(const BankPlaces& banks) {
+  std::vector<HostState::Folder> folders;
+  for (size_t i = 1; i < banks.roots.size(); ++i) {
+    folders.push_back(folder_at(fmt::format("a bank ({})", banks.variable), banks.roots[i]));
+    folders.back().only_read = true;
+  }
+  return folders;
 }
 
 }  // namespace
@@ -82,11 +91,11 @@ HostState surroundings_of(const TuneOptions& options, const Device& device) {
     const fs::path parent = options.output.parent_path();
     found.folders.push_back(folder_at("the tuned model (--output)", parent.empty() ? "." : parent));
   }
-  const std::string& variable = options.banks.variable;
-  if (!variable.empty()) {
-    found.folders.push_back(
-        folder_at(fmt::format("the bank ({})", variable), place_of_bank(options)));
+  if (!options.banks.custom.empty()) {
+    found.folders.push_back(folder_at(fmt::format("the bank ({})", options.banks.variable),
+                                      place_of_bank(options.banks)));
   }
+  for (HostState::Folder& layer : other_layers(options.banks)) found.folders.push_back(layer);
   return found;
 }
 
@@ -114,11 +123,11 @@ std::vector<Finding> findings(const TuneOptions& options, const HostState& found
   obstacle_unless(
       !options.banks.custom.empty(),
       "there is no place for the bank: HOME is not set; set TUNE_BANK_PATH to a folder");
-  for (const auto& [what, path, exists, writable, free_bytes] : found.folders) {
+  for (const auto& [what, path, exists, writable, free_bytes, only_read] : found.folders) {
     obstacle_unless(exists,
                     fmt::format("'{}', for {}, does not exist or is not a folder: create it",
                                 path.string(), what));
-    if (!exists) continue;
+    if (!exists || only_read) continue;
     obstacle_unless(writable, fmt::format("'{}', for {}, must be readable, writable and searchable "
                                           "for this user; it is not",
                                           path.string(), what));

@@ -19,6 +19,7 @@ struct HostState {
     bool exists = false;
     bool writable = false;  // readable, writable and searchable for this user
     int64_t free_bytes = 0;
+    bool only_read = false;  // it need not be writable, nor have any space
   };
 
   int64_t model_bytes = 0;

@@ -15,6 +15,9 @@ struct TransferSeed {
 
 // The text of a workload with its numbers replaced by 0: equal for all shapes of an operator.
 std::string operator_text(const std::string& workload);
+// A hash of that text, 16 hexadecimal digits, by which a bank finds the other shapes of an
+// operator.
+std::string family_of(const std::string& workload);
 
 // The few policies in `known` of the same operator whose shapes are most similar, nearest first.
 // Excludes the workload itself.

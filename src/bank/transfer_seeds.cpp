@@ -1,9 +1,11 @@
-#include "tune/job/transfer_seeds.h"
+#include "bank/transfer_seeds.h"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+
+#include "bank/entry.h"
 
 namespace aoe {
 namespace {
@@ -51,6 +53,8 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 std::string operator_text(const std::string& workload) { return taken_apart(workload).rest; }
+
+std::string family_of(const std::string& workload) { return key_text(operator_text(workload)); }
 
 std::vector<TransferSeed> transfer_seeds(const std::string& workload,
                                          const std::vector<TransferSeed>& known) {

@@ -1,0 +1,55 @@
+#include "python/bank.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bank/entry_json.h"
+#include "bank/merge.h"
+#include "base/error.h"
+
+namespace nb = nanobind;
+
+namespace aoe {
+namespace {
+
+std::optional<Bank> opened(const std::string& path) {
+  require(std::filesystem::exists(path), "there is no bank '{}'", path);
+  return Bank::for_reading(path);
+}
+
+std::vector<std::string> entries(const std::string& path) {
+  std::vector<std::string> lines;
+  const std::optional<Bank> bank = opened(path);
+  if (!bank) return lines;
+  bank->for_each([&](const StoredEntry& stored) {
+    if (stored.is_good()) lines.push_back(line_of(stored.entry));
+  });
+  return lines;
+}
+
+std::string exported(const std::string& path) {
+  std::vector<std::string> skipped;
+  const std::optional<Bank> bank = opened(path);
+  return bank ? export_text(*bank, skipped) : "";
+}
+
+nb::tuple merge(const std::string& into, const std::vector<std::string>& sources, bool dry_run) {
+  std::vector<std::string> skipped;
+  MergeReport report;
+  {
+    const nb::gil_scoped_release unlocked;
+    const EntryMap all = joined_entries({sources.begin(), sources.end()}, skipped);
+    report = merge_into(into, all, dry_run);
+  }
+  return nb::make_tuple(report.added, report.updated, report.kept, skipped.size());
+}
+
+}  // namespace
+
+void add_bank_functions(nb::module_& module) {
+  module.def("bank_entries", entries, nb::arg("path"));
+  module.def("bank_export", exported, nb::arg("path"));
+  module.def("bank_merge", merge, nb::arg("into"), nb::arg("sources"), nb::arg("dry_run"));
+}
+
+}  // namespace aoe

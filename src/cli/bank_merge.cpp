@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "bank/entry_json.h"
+#include "bank/merge.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "cli/bank_commands.h"
+#include "cli/bank_files.h"
+#include "cli/bank_race.h"
+#include "cli/words.h"
+
+namespace aoe {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct MergeOptions : BankOptions {
+  std::vector<std::string> sources;
+  std::string into;
+  bool race = false;
+  bool dry_run = false;
+};
+
+void report(const MergeReport& report, size_t skipped, const fs::path& file,
+            const MergeOptions& options) {
+  if (options.json) {
+    print_json({{"bank", file.string()},
+                {"dry_run", options.dry_run},
+                {"added", report.added},
+                {"updated", report.updated},
+                {"kept", report.kept},
+                {"skipped", skipped},
+                {"conflicts", report.conflicts.size()}});
+    return;
+  }
+  for (const auto& [ours, theirs] : report.conflicts) {
+    fmt::print("two policies for {}: at least {:.3f} and {:.3f} times as fast as the default\n",
+               printable(title_of(ours)), ours.total_low, theirs.total_low);
+  }
+  fmt::print("bank '{}': {} {}added, {} updated, {} kept, {} skipped\n", file.string(),
+             report.added, options.dry_run ? "would be " : "", report.updated, report.kept,
+             skipped);
+}
+
+void merge(const MergeOptions& options) {
+  std::vector<std::string> skipped;
+  const EntryMap entries =
+      joined_entries({options.sources.begin(), options.sources.end()}, skipped);
+  warn_of_skipped(skipped);
+  std::function<BankEntry(const MergeReport::Conflict&)> decide;
+  if (options.race) decide = raced;
+  const MergeReport done = merge_into(options.into, entries, options.dry_run, decide);
+  report(done, skipped.size(), options.into, options);
+}
+
+void import_lines(const MergeOptions& options) {
+  const std::string& source = options.sources[0];
+  std::ifstream stream(source);
+  const std::string text((std::istreambuf_iterator<char>(stream)),
+                         std::istreambuf_iterator<char>());
+  require(stream.good() || stream.eof(), "'{}' cannot be read", source);
+  std::vector<std::string> skipped;
+  const EntryMap entries = imported_entries(text, "'" + source + "'", skipped);
+  warn_of_skipped(skipped);
+  const fs::path file = file_of(options);
+  report(merge_into(file, entries, options.dry_run), skipped.size(), file, options);
+}
+
+void export_lines(const BankOptions& options, const std::string& output) {
+  const std::optional<Bank> bank = opened_bank(file_of(options));
+  std::vector<std::string> skipped;
+  const std::string text = bank ? export_text(*bank, skipped) : "";
+  warn_of_skipped(skipped);
+  if (output.empty()) {
+    fmt::print("{}", text);
+    return;
+  }
+  try {
+    replace_file(output, [&](const File& temporary) {
+      require(write_all(temporary, text), "it cannot be written: {}", std::strerror(errno));
+    });
+  } catch (const Error& error) {
+    throw error.within(fmt::format("'{}'", output));
+  }
+}
+
+void diff(const std::string& first, const std::string& second, bool json) {
+  std::vector<std::string> skipped;
+  const std::vector<Difference> found =
+      differences(joined_entries({first}, skipped), joined_entries({second}, skipped));
+  warn_of_skipped(skipped);
+  Json all = Json::array();
+  for (const auto& [a, b] : found) {
+    const auto side = [](const std::optional<BankEntry>& entry) {
+      return entry ? json_of(*entry) : Json();
+    };
+    all.push_back({{"first", side(a)}, {"second", side(b)}});
+    if (json) continue;
+    if (a) fmt::print("- {}  {}\n", printable(title_of(*a)), gain_text(*a));
+    if (b) fmt::print("+ {}  {}\n", printable(title_of(*b)), gain_text(*b));
+  }
+  if (json) print_json(all);
+  else fmt::print("{}\n", count_text(static_cast<int64_t>(found.size()), "difference"));
+}
+
+}  // namespace
+
+void add_bank_merge_commands(CLI::App& bank) {
+  auto merged = std::make_shared<MergeOptions>();
+  CLI::App* merging = bank.add_subcommand("merge", "Merge banks of one processor");
+  merging->add_option("source", merged->sources, "Banks to merge; they stay as they are")
+      ->required();
+  merging->add_option("-o,--output", merged->into, "The bank to merge into; made if it is missing")
+      ->required();
+  merging->add_flag("--race", merged->race, "Measure the two policies of each conflict");
+  merging->add_flag("--dry-run", merged->dry_run, "Only say what would change");
+  merging->add_flag("--json", merged->json, "Print JSON");
+  merging->callback([merged] { merge(*merged); });
+
+  auto exported = std::make_shared<BankOptions>();
+  auto output = std::make_shared<std::string>();
+  CLI::App* exporting = bank.add_subcommand("export", "Write its entries as lines of JSON");
+  exporting->add_option("--bank", exported->file, "The bank's file; without, this machine's");
+  exporting->add_flag("--graphs", exported->graphs, "This machine's bank of subgraphs (layouts)");
+  exporting->add_option("file", *output, "Without: standard output");
+  exporting->callback([exported, output] { export_lines(*exported, *output); });
+
+  auto imported = std::make_shared<MergeOptions>();
+  imported->sources.resize(1);
+  CLI::App* importing = bank.add_subcommand("import", "Merge such lines into the bank");
+  importing->add_option("--bank", imported->file, "The bank's file; without, this machine's");
+  importing->add_flag("--graphs", imported->graphs, "This machine's bank of subgraphs (layouts)");
+  importing->add_option("file", imported->sources[0], "What aoe bank export has written")
+      ->required();
+  importing->add_flag("--dry-run", imported->dry_run, "Only say what would change");
+  importing->add_flag("--json", imported->json, "Print JSON");
+  importing->callback([imported] { import_lines(*imported); });
+
+  auto banks = std::make_shared<std::array<std::string, 2>>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* comparing = bank.add_subcommand("diff", "Compare two banks");
+  comparing->add_option("first", (*banks)[0], "A bank")->required();
+  comparing->add_option("second", (*banks)[1], "Another bank")->required();
+  comparing->add_flag("--json", *json, "Print JSON");
+  comparing->callback([banks, json] { diff((*banks)[0], (*banks)[1], *json); });
+}
+
+}  // namespace aoe

@@ -1,0 +1,88 @@
+"""Tunes typical networks that no benchmark has, and exports what was proven: the built-in bank.
+
+make_builtin_bank.py AOE FOLDER [--budget 10m] [--threads 1,2] [--models a,b] writes
+FOLDER/<soc_version>.jsonl, in which entries of an earlier run stay unless they were proven worse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from models import bert, mobilenetv2, resnet
+from models.builder import serialize
+from models.weights import seeded
+
+# Other depths, widths, and sizes of images and texts than those of the benchmark (models/zoo.py):
+# what is built in must not be the benchmark's answers.
+MODELS = {
+    "resnet34_192": lambda w: resnet.resnet(resnet.ResNetConfig(blocks=(3, 4, 6, 3), image=192), w),
+    "resnet_wide_160": lambda w: resnet.resnet(
+        resnet.ResNetConfig(blocks=(1, 1, 1, 1), widths=(96, 192, 384, 768), image=160), w
+    ),
+    "mobilenet_small_192": lambda w: mobilenetv2.mobilenetv2(
+        mobilenetv2.MobileNetV2Config(image=192, stem=16, head=640), w
+    ),
+    "distilbert_64": lambda w: bert.bert(bert.BertConfig(layers=2, tokens=64), w),
+    "minilm_96": lambda w: bert.bert(
+        bert.BertConfig(layers=2, hidden=384, intermediate=1536, tokens=96), w
+    ),
+}
+
+
+def run(aoe: str, *words: object, **environment: str) -> str:
+    command = [aoe, *map(str, words)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | environment, check=False
+    )
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stderr or done.stdout}")
+    return done.stdout
+
+
+def tune(aoe: str, name: str, threads: str, budget: str, banks: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / f"{name}.onnx"
+        model.write_bytes(serialize(MODELS[name](seeded())))
+        print(f"tuning {name} on {threads} threads for {budget}", flush=True)
+        run(
+            aoe, f"--model={model}", "--job_type=2", f"--aicore_num={threads}",
+            f"--budget={budget}", "--progress_bar=off",
+            TUNE_BANK_PATH=str(banks), AOE_BUILTIN="off", ASCEND_WORK_PATH=folder,
+        )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("aoe")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--budget", default="10m", help="of each model")
+    parser.add_argument("--threads", default="1")
+    parser.add_argument("--models", default=",".join(MODELS), help=", ".join(MODELS))
+    options = parser.parse_args()
+    options.aoe = str(Path(options.aoe).resolve())
+    soc_version = json.loads(run(options.aoe, "devices", "--json"))["soc_version"]
+    export = (options.folder / f"{soc_version}.jsonl").resolve()
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)  # for work spaces
+        bank = Path(scratch) / soc_version / "op.db"
+        if export.exists():
+            run(options.aoe, "bank", "import", export, "--bank", bank)
+        for threads in options.threads.split(","):
+            for name in options.models.split(","):
+                tune(options.aoe, name, threads, options.budget, Path(scratch))
+        lines = run(options.aoe, "bank", "export", "--bank", bank).splitlines()
+    # What had no gain here may have one elsewhere: only policies are built in.
+    policies = [line for line in lines if json.loads(line)["policy"]]
+    export.parent.mkdir(parents=True, exist_ok=True)
+    export.write_text("".join(f"{line}\n" for line in policies), encoding="utf-8")
+    print(f"{export}: {len(policies)} policies")
+
+
+if __name__ == "__main__":
+    main()
