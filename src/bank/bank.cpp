@@ -164,15 +164,18 @@ std::vector<StoredEntry> Bank::entries() const {
   return entries;
 }
 
-std::optional<BankEntry> Bank::exact(const EntryKey& key) const {
+std::vector<std::optional<BankEntry>> Bank::exact(const std::vector<EntryKey>& keys) const {
+  std::vector<std::optional<BankEntry>> found(keys.size());
   const ReadTransaction all_as_of_now(*database_);
   EntryQuery by_key = query(kByKey);
-  by_key.parameters().bind(key_text(key.workload));
-  while (by_key.step()) {
-    StoredEntry stored = by_key.entry();
-    if (stored.is_good() && key_of(stored.entry) == key) return std::move(stored.entry);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    by_key.parameters().bind(key_text(keys[i].workload));
+    while (!found[i] && by_key.step()) {
+      StoredEntry stored = by_key.entry();
+      if (stored.is_good() && key_of(stored.entry) == keys[i]) found[i] = std::move(stored.entry);
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
 std::vector<TransferSeed> Bank::other_shapes(const std::vector<std::string>& workloads,

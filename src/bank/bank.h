@@ -50,8 +50,8 @@ class Bank {
   // Calls `visit` with every entry, in insertion order, in one read transaction.
   void for_each(FunctionRef<void(StoredEntry)> visit) const;
   std::vector<StoredEntry> entries() const;
-  // The good entry with this key.
-  std::optional<BankEntry> exact(const EntryKey& key) const;
+  // The good entry with each of these keys, in one read transaction.
+  std::vector<std::optional<BankEntry>> exact(const std::vector<EntryKey>& keys) const;
 
   // Good policies for other shapes of the operators of these workloads, without those of graphs.
   std::vector<TransferSeed> other_shapes(const std::vector<std::string>& workloads,

@@ -99,8 +99,13 @@ MergeReport merge_into(const fs::path& file, const EntryMap& entries, bool dry_r
   if (entries.empty()) return report;
   // Conflicts are decided before the bank is locked: measuring them takes a while.
   std::vector<BankEntry> decided;
+  std::vector<EntryKey> keys;
+  for (const auto& [key, _] : entries) keys.push_back(key);
+  std::vector<std::optional<BankEntry>> existing(keys.size());
+  if (bank) existing = bank->exact(keys);
+  size_t number = 0;
   for (const auto& [key, theirs] : entries) {
-    const std::optional<BankEntry> ours = bank ? bank->exact(key) : std::nullopt;
+    const std::optional<BankEntry>& ours = existing[number++];
     const BankEntry joined = ours ? join(*ours, theirs) : theirs;
     if (!ours) ++report.added;
     else if (joined == *ours) ++report.kept;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -210,7 +211,8 @@ bool Statement::is_null(int column) const {
 
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
-Database::Database(const std::filesystem::path& file, Access access, int busy_ms) : file_(file) {
+Database::Database(const std::filesystem::path& file, Access access, int busy_ms)
+    : file_(file), longest_wait_(busy_ms) {
   require_regular(file);
   for (const char* suffix : kLogSuffixes) require_regular(beside(file, suffix));
   sqlite3* opened = nullptr;
@@ -220,8 +222,24 @@ Database::Database(const std::filesystem::path& file, Access access, int busy_ms
   database_.reset(opened);
   if (code != SQLITE_OK) fail_with(code);
   sqlite3_extended_result_codes(opened, 1);
-  sqlite3_busy_timeout(opened, busy_ms);
+  sqlite3_busy_handler(opened, wait_for_lock, this);
   harden(opened);
+}
+
+// SQLite's own handler soon sleeps for a tenth of a second. Where many processes write, the file is
+// free for a few milliseconds at a time, and one that looks so rarely waits in vain. Pauses have
+// random lengths, lest two processes keep meeting.
+int Database::wait_for_lock(void* database, int tries) {
+  constexpr int64_t kShortestUs = 300;
+  constexpr int64_t kLongestUs = 3000;
+  auto& self = *static_cast<Database*>(database);
+  const auto now = std::chrono::steady_clock::now();
+  if (tries == 0) self.waiting_since_ = now;
+  if (now - self.waiting_since_ >= self.longest_wait_) return 0;
+  // The low digits of the clock differ between processes.
+  const int64_t noise = now.time_since_epoch().count() / 100 % (kLongestUs - kShortestUs);
+  std::this_thread::sleep_for(std::chrono::microseconds(kShortestUs + noise));
+  return 1;
 }
 
 void Database::run(std::string_view sql) {

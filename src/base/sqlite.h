@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -86,9 +87,13 @@ class Database {
     void operator()(sqlite3* database) const;
   };
   Statement first_row(std::string_view sql) const;
+  // SQLite's busy handler: whether to try again for the lock, after a pause.
+  static int wait_for_lock(void* database, int tries);
   [[noreturn]] void fail_with(int code) const;
 
   std::filesystem::path file_;
+  std::chrono::milliseconds longest_wait_;
+  std::chrono::steady_clock::time_point waiting_since_;
   std::unique_ptr<sqlite3, Close> database_;
 };
 

@@ -39,9 +39,10 @@ void print_row(const BankEntry& entry) {
   if (entry.kind() == EntryKind::layouts) marks += "  layouts of a model";
   if (is_aged_here(entry)) marks += fmt::format("  aged: by version {}", entry.product_version);
   fmt::print("{}  {:<6}  {:>10}  {:<8}  {:>10}  {}  {}  {}{}\n", printable(title_of(entry)),
-             printable(instruction_set), count_text(threads, "thread"), name(entry.numerics()),
-             duration_text(entry.gain.after_ns), gain_text(entry), printable(entry.mode),
-             printable(entry.date), printable(marks));
+             printable(instruction_set), count_text(threads, "thread"),
+             name(entry.policy.empty() ? entry.allowed : entry.numerics()),
+             entry.policy.empty() ? "" : duration_text(entry.gain.after_ns), gain_text(entry),
+             printable(entry.mode), printable(entry.date), printable(marks));
 }
 
 void list(const ListOptions& options) {

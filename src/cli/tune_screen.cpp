@@ -72,6 +72,10 @@ std::string without_gain(const TuningOutcome& outcome, const TuneOptions& option
            "again)";
   }
   if (counts.total() == 0) return "nothing was improved: there is no operator to tune";
+  if (outcome.tried == 0 && outcome.remembered > 0) {
+    return "nothing was improved: earlier jobs tuned all operators that matter (REPEAT_TUNE=True "
+           "tunes them again)";
+  }
   if (outcome.chosen == 0) {
     return options.auto_tune ? "nothing was improved: nothing was to be tuned with this "
                                "--auto_tune_mode"

@@ -57,6 +57,7 @@ struct TuningOutcome {
   size_t dropped = 0;                       // proven policies that did not carry over
   size_t chosen = 0;                        // workloads that were to be tuned
   size_t tried = 0;                         // candidates timed
+  size_t remembered = 0;                    // workloads that an earlier job tuned without gain
   std::vector<UndecidedOutcome> undecided = {};
   std::optional<double> expected_gain = {};     // share of the model's time; if more tuning pays
   std::vector<OperatorOutcome> operators = {};  // with added or updated policies

@@ -152,6 +152,7 @@ class Tuning {
     for (const KnownInBank& known : in_bank_) {
       const bool is_known = known.is_in_bank() || known.is_remembered;
       chosen.push_back(is_to_be_tuned(is_known, repeats(known)));
+      if (!chosen.back() && !known.is_in_bank()) ++outcome_.remembered;
     }
     job.choose(chosen, transfer_seeds_in_bank());
     // Report proven policies at once, although some may not carry over to the whole model.

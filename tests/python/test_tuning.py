@@ -48,7 +48,10 @@ def test_a_job_leaves_what_it_says(model, tmp_path):
         one["evidence"]["policy_after"] for one in job.opat().get("repo_modified_operators", [])
     }
     with sqlite3.connect(bank) as database:
-        kept = {policy for (policy,) in database.execute("SELECT policy FROM policies")}
+        kept = {
+            policy
+            for (policy,) in database.execute("SELECT policy FROM policies WHERE policy != ''")
+        }
     assert kept == claimed
     (tuned,) = tmp_path.glob("aoe_workspace/*/tunespace/result/*_tune.om")
     image = np.random.default_rng(0).standard_normal((1, 3, 32, 32)).astype(np.float32)
@@ -79,6 +82,13 @@ def test_what_is_in_the_bank_is_not_tuned_again(model, tmp_path):
     added = first["repo_summary"]["repo_add_num"]
     assert second["repo_summary"]["repo_hit_num"] == added
     assert second["repo_summary"]["repo_reserved_num"] == added
+    # What had no gain is remembered: most of the model, in which the first job tried everything.
+    (bank,) = job.bank.glob("*/op.db")
+    with sqlite3.connect(bank) as database:
+        query = "SELECT samples, effort FROM policies WHERE policy = ''"
+        remembered = database.execute(query).fetchall()
+    assert remembered
+    assert all(effort == "O2 10s" for _, effort in remembered)
 
 
 def test_a_killed_job_is_gone_on_with(model, tmp_path):
