@@ -117,6 +117,24 @@ BankEntry entry_of(const JobIdentity& job, const WantedEntry& workload, const st
   return entry;
 }
 
+std::optional<BankEntry> rejuvenated(const BankPlaces& places, BankKind kind,
+                                     const std::string& policy, const BankEntry& by_job) {
+  std::optional<BankEntry> entry;
+  for_each_bank(places.read_custom(kind), by_job.target.soc_version, [&](const Bank& bank) {
+    if (entry) return;
+    entry = bank.find({by_job.workload}, by_job.target, by_job.allowed)[0].entry;
+    if (entry && entry->policy != policy) entry.reset();
+  });
+  if (!entry) return std::nullopt;
+  entry->allowed = by_job.allowed;
+  entry->processor = by_job.processor;
+  entry->fingerprint = by_job.fingerprint;
+  entry->product_version = by_job.product_version;
+  entry->date = by_job.date;
+  entry->evidence.insert(by_job.evidence.begin(), by_job.evidence.end());
+  return entry;
+}
+
 bool store(Bank& bank, const BankEntry& entry, const std::optional<std::string>& baseline,
            const std::string& name) {
   const LookupResult before = bank.find({entry.workload}, entry.target, entry.allowed)[0];

@@ -62,6 +62,12 @@ std::vector<TransferSeed> seeds_in_banks(const BankPlaces& places,
 BankEntry entry_of(const JobIdentity& job, const WantedEntry& workload, const std::string& evidence,
                    double elapsed_s);
 
+// The entry of an aged policy, as a job makes it that found none faster: the same policy and
+// figures, with the version, processor, date and evidence of the job, so that the next job does not
+// search again. Nothing if no custom bank has the policy any more.
+std::optional<BankEntry> rejuvenated(const BankPlaces& places, BankKind kind,
+                                     const std::string& policy, const BankEntry& by_job);
+
 // Stores an entry in the bank. Idempotent: a job that was killed right after storing it finds it on
 // resume. Returns false, with a notice that has `name`, if another job has replaced the baseline
 // meanwhile.

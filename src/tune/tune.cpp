@@ -325,13 +325,19 @@ class Tuning {
   }
 
   // Remembers the workloads that were searched without gain, so that no later job of this effort
-  // searches them again.
+  // searches them again; and that aged policies were.
   void remember(Bank& into, const JobResult& result, const std::vector<bool>& better) const {
     std::vector<BankEntry> entries;
     for (const auto& [workload, candidates] : result.searched) {
       const auto at = static_cast<size_t>(workload);
-      if (better[at] || in_bank_[at].is_in_bank()) continue;
+      if (better[at]) continue;
       BankEntry entry = entry_of_workload(at);
+      if (in_bank_[at].is_in_bank()) {
+        if (!in_bank_[at].is_aged) continue;
+        auto kept = rejuvenated(options_.banks, BankKind::operators, *in_bank_[at].policy, entry);
+        if (kept) entries.push_back(std::move(*kept));
+        continue;
+      }
       entry.gain = {.before_ns = workloads_[at].baseline_ns,
                     .samples = static_cast<int64_t>(candidates)};
       entries.push_back(std::move(entry));

@@ -32,8 +32,11 @@ class StoreTest : public testing::Test {
   const fs::path builtin_ = folder_.path() / "builtin" / "op.db";
   const BankPlaces places_{.custom = {{mine_, mine_}, {team_, team_}},
                            .builtin = {{builtin_, builtin_}}};
-  const JobIdentity job_{
-      .id = "job", .effort = "O2", .target = kSomeTarget, .fingerprint = some_entry().fingerprint};
+  const JobIdentity job_{.id = "job",
+                         .began = SystemTime(std::chrono::hours(24 * 365 * 60)),
+                         .effort = "O2",
+                         .target = kSomeTarget,
+                         .fingerprint = some_entry().fingerprint};
 };
 
 TEST_F(StoreTest, NothingIsKnownWithoutBanks) {
@@ -68,6 +71,24 @@ TEST_F(StoreTest, EntriesOfOtherVersionsAndProcessorsAreAged) {
   old.total_low = 2;
   put(mine_, old);
   EXPECT_TRUE(known(job_).is_aged);
+}
+
+TEST_F(StoreTest, AnAgedPolicyThatNothingBeatIsAgedNoMore) {
+  BankEntry old = entry("old");
+  old.product_version = "0.0.1";
+  put(team_, old);
+  BankEntry by_job = entry_of(job_, {max_workload(0), Numerics::winograd}, "job/3", 10);
+  EXPECT_FALSE(rejuvenated(places_, BankKind::operators, "another", by_job));
+  const auto kept = rejuvenated(places_, BankKind::operators, "old", by_job);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->gain, old.gain);
+  EXPECT_TRUE(kept->evidence.contains("job/3"));
+  put(mine_, *kept);
+  EXPECT_EQ(known(job_).policy, "old");
+  EXPECT_FALSE(known(job_).is_aged);
+  // It replaces the old entry where both meet.
+  put(team_, *kept);
+  EXPECT_EQ(Bank::for_reading(team_)->entries()[0].entry.product_version, AOE_VERSION);
 }
 
 TEST_F(StoreTest, TuningWithoutGainIsRememberedWithItsEffort) {
