@@ -105,7 +105,11 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   entry.baseline = of_graph.baseline;
   Bank bank = Bank::for_writing(options.banks, BankKind::graphs, job.target.soc_version);
   if (result.end != End::accepted) {
-    if (result.end != End::unmeasured && !known.is_in_bank()) bank.merge({entry});
+    if (result.end == End::unmeasured) return layouts;
+    if (!known.is_in_bank()) bank.merge({entry});
+    if (!known.is_aged) return layouts;
+    const auto kept = rejuvenated(options.banks, BankKind::graphs, *known.policy, entry);
+    if (kept) bank.merge({*kept});
     return layouts;
   }
   const PlanChoice choice = plan_choice(result.challenger->candidate);

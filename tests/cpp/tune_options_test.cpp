@@ -116,6 +116,11 @@ TuneOptions some_options() {
 
 TEST(PreconditionsTest, NothingIsFoundWhereAllIsWell) {
   EXPECT_TRUE(findings(some_options(), fine()).empty());
+  // A layer that is only read need not be writable, nor have any space.
+  HostState with_layer = fine();
+  with_layer.folders.push_back(
+      {.what = "a bank", .path = "/team", .exists = true, .only_read = true});
+  EXPECT_TRUE(findings(some_options(), with_layer).empty());
 }
 
 TEST(PreconditionsTest, EachSaysWhatWasFoundAndWhatIsAsked) {
@@ -129,6 +134,11 @@ TEST(PreconditionsTest, EachSaysWhatWasFoundAndWhatIsAsked) {
        true,
        {"/banks", "TUNE_BANK_PATH", "does not exist"}},
       {[](auto& found, auto&) { found.folders[0].writable = false; }, true, {"/banks", "writable"}},
+      {[](auto& found, auto&) {
+         found.folders.push_back({.what = "a bank", .path = "/team", .only_read = true});
+       },
+       true,
+       {"/team", "does not exist"}},
       {[](auto& found, auto&) { found.folders[0].free_bytes = kGb / 2; },
        true,
        {"/banks", "0.50 GB free", "0.64 GB"}},

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 
@@ -203,6 +204,29 @@ def test_a_place_that_is_not_there_is_told_of(relu, monkeypatch):
     done = aoe("run", relu)
     assert done.returncode == 0
     assert b"TUNE_BANK_PATH is '/nowhere/at/all'" in done.stderr
+
+
+def test_the_built_in_bank_is_beside_the_program(relu, place, tuned, tmp_path, monkeypatch):
+    monkeypatch.delenv("AOE_BUILTIN")
+    program = shutil.copy2(BINARY, tmp_path / "aoe")
+    builtin = tmp_path / "builtin" / "op" / SOC_VERSION / "op.db"
+    lines = tmp_path / f"{SOC_VERSION}.jsonl"
+    lines.write_text(exported_line(tuned, tmp_path))
+    succeeds("bank", "import", lines, "--bank", builtin)
+
+    def said():
+        command = [program, "run", relu, "--threads", "1"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert f"1 of 1 workload by policies for 1 thread with {SET} from bank '{builtin}'" in said()
+    monkeypatch.setenv("AOE_BUILTIN", "off")
+    assert "bank" not in said()
+
+
+def exported_line(entry, folder):
+    return succeeds(
+        "bank", "export", "--bank", bank_files.write(folder / "x.db", SOC_VERSION, [entry])
+    )
 
 
 # --- aoe bank -------------------------------------------------------------------------------------
