@@ -297,6 +297,8 @@ def test_a_policy_that_is_not_allowed_is_reported_once(product, tmp_path, monkey
         policy.text.decode(),
         device["soc_version"],
         instruction_set=device["instruction_sets"][-1],
+        allowed="strassen",
+        numerics="strassen",
     )
     bank_files.write(tmp_path / device["soc_version"] / "op.db", device["soc_version"], [entry])
     monkeypatch.setenv("TUNE_BANK_PATH", str(tmp_path))
