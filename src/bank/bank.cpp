@@ -152,7 +152,7 @@ std::vector<LookupResult> Bank::find(const std::vector<std::string>& workloads,
   return found;
 }
 
-void Bank::for_each(FunctionRef<void(StoredEntry)> visit) const {
+void Bank::for_each(FunctionRef<void(StoredEntry&&)> visit) const {
   const ReadTransaction all_as_of_now(*database_);
   EntryQuery all = query("ORDER BY id");
   while (all.step()) visit(all.entry());

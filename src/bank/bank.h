@@ -48,7 +48,7 @@ class Bank {
                                  Numerics allowed = Numerics::strassen) const;
 
   // Calls `visit` with every entry, in insertion order, in one read transaction.
-  void for_each(FunctionRef<void(StoredEntry)> visit) const;
+  void for_each(FunctionRef<void(StoredEntry&&)> visit) const;
   std::vector<StoredEntry> entries() const;
   // The good entry with each of these keys, in one read transaction.
   std::vector<std::optional<BankEntry>> exact(const std::vector<EntryKey>& keys) const;
