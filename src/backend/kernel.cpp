@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/memory.h"
+#include "device/machine_model.h"
 #include "expr/rewrite.h"
 #include "plan/arena.h"
 #include "plan/copied_runs.h"
@@ -68,6 +69,7 @@ Kernel::Kernel(std::shared_ptr<const Workload> workload, DecidedSchedule decided
                    [](const Workload::Value& v) { return v.type.dtype == DType::f64; });
   place_values();
   drop_unread();
+  align_weights(backend.device());
 }
 
 Kernel::Kernel(const std::shared_ptr<const Workload>& workload, const Backend& backend, int threads,
@@ -158,6 +160,15 @@ void Kernel::drop_unread() {
   }
   for (size_t i = 0; i < weights_.size(); ++i) {
     if (!read[static_cast<size_t>(scheduled_.storage(scheduled_.inputs[i]))]) weights_[i] = {};
+  }
+}
+
+void Kernel::align_weights(const Device& device) {
+  constexpr uintptr_t kLine = 64;  // bytes of a cache line, and of the widest vectors
+  for (Tensor& weights : weights_) {
+    if (weights.empty() || weights.dtype() == DType::string) continue;
+    if (reinterpret_cast<uintptr_t>(weights.raw()) % kLine == 0) continue;
+    if (!machine::exceeds_caches(device, weights.bytes())) weights = weights.copied();
   }
 }
 
