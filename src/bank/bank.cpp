@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "bank/bank_writer.h"
@@ -133,7 +134,10 @@ LookupResult Bank::find(EntryQuery& by_key, const std::string& workload, const T
       if (entry.allowed >= allowed) found.no_gain.push_back(std::move(entry));
       continue;
     }
-    if (entry.numerics() > allowed) continue;
+    if (const Numerics needed = entry.numerics(); needed > allowed) {
+      found.not_allowed = std::max(needed, found.not_allowed.value_or(needed));
+      continue;
+    }
     const bool better =
         !found.entry || distance(entry.allowed, allowed) <= distance(found.entry->allowed, allowed);
     if (better) found.entry = std::move(entry);

@@ -21,6 +21,8 @@ struct LookupResult {
   std::optional<BankEntry> entry;
   // What is remembered of tuning without gain, with these algorithms at least.
   std::vector<BankEntry> no_gain;
+  // The largest class that another policy for this workload needs and that is not allowed.
+  std::optional<Numerics> not_allowed;
   std::vector<std::string> problems;
 };
 

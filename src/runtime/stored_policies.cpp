@@ -93,12 +93,6 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
       require(bank->soc_version() == target_.soc_version, "bank '{}' is for {}, this is {}",
               file.string(), bank->soc_version(), target_.soc_version);
       found = bank->find(missing, target_, allowed);
-      if (allowed < Numerics::strassen) {
-        for (const LookupResult& any : bank->find(missing, target_)) {
-          const Numerics needed = any.entry ? any.entry->numerics() : Numerics::direct;
-          if (needed > allowed) ++unused[{needed, allowed}];
-        }
-      }
     } catch (const Error& error) {
       warn(fmt::format("{}: it is not used", error.what()));
       continue;
@@ -106,6 +100,7 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
     std::vector<std::string> still_missing;
     for (size_t i = 0; i < missing.size(); ++i) {
       for (const std::string& problem : found[i].problems) warn(problem + ": it is not used");
+      if (found[i].not_allowed) ++unused[{*found[i].not_allowed, allowed}];
       if (found[i].entry) {
         const std::lock_guard lock(mutex_);
         found_[{missing[i], allowed}] = found[i].entry->policy;
