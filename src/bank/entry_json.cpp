@@ -12,10 +12,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Numerics class_named(const std::string& text) {
-  const auto found = std::ranges::find(kNumericsNames, text);
-  require(found != kNumericsNames.end(), "'{}' is no class of algorithms", text);
-  return static_cast<Numerics>(found - kNumericsNames.begin());
+Numerics known_class(const std::string& text) {
+  const std::optional<Numerics> found = class_named(text);
+  require(found.has_value(), "'{}' is no class of algorithms", text);
+  return *found;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ BankEntry parse_entry(const std::string& line) {
     take("soc_version", entry.target.soc_version);
     take("instruction_set", entry.target.instruction_set);
     take("threads", entry.target.threads);
-    entry.allowed = class_named(json.at("allowed"));
+    entry.allowed = known_class(json.at("allowed"));
     take("mode", entry.mode);
     take("policy", entry.policy);
     take("baseline", entry.baseline);

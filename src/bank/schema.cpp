@@ -99,15 +99,13 @@ std::string selection(int64_t schema, std::string_view rest) {
   return fmt::format("SELECT id{} FROM policies {}", columns, rest);
 }
 
-// Whether the text names a class.
-bool read_class(const std::string& text, Numerics& numerics) {
-  const auto found = std::ranges::find(kNumericsNames, text);
-  if (found == kNumericsNames.end()) return false;
-  numerics = static_cast<Numerics>(found - kNumericsNames.begin());
-  return true;
-}
-
 }  // namespace
+
+std::optional<Numerics> class_named(std::string_view name) {
+  const auto found = std::ranges::find(kNumericsNames, name);
+  if (found == kNumericsNames.end()) return std::nullopt;
+  return static_cast<Numerics>(found - kNumericsNames.begin());
+}
 
 bool is_plausible(const BankEntry& entry) {
   const Gain& gain = entry.gain;
@@ -214,7 +212,9 @@ StoredEntry EntryQuery::entry() const {
     entry.allowed = entry.numerics();
     entry.total_low = entry.gain.speedup_low;
   } else {
-    has_class = read_class(text(at("allowed")), entry.allowed);
+    const std::optional<Numerics> allowed = class_named(text(at("allowed")));
+    has_class = allowed.has_value();
+    entry.allowed = allowed.value_or(Numerics::direct);
     entry.total_low = row.real(at("total_low"));
   }
   const std::string key = text(at("key"));

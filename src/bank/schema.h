@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,9 @@ inline constexpr int64_t kSchema = 2;
 
 // Whether the figures of an entry can be: finite, positive, and the bounds in order.
 bool is_plausible(const BankEntry& entry);
+
+// The class of algorithms of this name, if there is one.
+std::optional<Numerics> class_named(std::string_view name);
 
 bool is_empty(const Database& database);
 
