@@ -52,6 +52,10 @@ Numerics BankEntry::numerics() const {
   return kind() == EntryKind::policy ? numerics_of(policy) : Numerics::direct;
 }
 
+bool BankEntry::is_aged(std::string_view fingerprint_here) const {
+  return product_version != AOE_VERSION || fingerprint != fingerprint_here;
+}
+
 uint64_t checksum_of(const BankEntry& entry) {
   return Checksum()
       .text(entry.target.soc_version)

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "bank/gain.h"
 #include "base/numerics.h"
@@ -57,6 +58,8 @@ struct BankEntry {
   EntryKind kind() const;
   // The class of algorithms that the policy needs. It is not used where less is allowed.
   Numerics numerics() const;
+  // Whether it was made by another version of the product, or on a processor that differs.
+  bool is_aged(std::string_view fingerprint_here) const;
 
   bool operator==(const BankEntry&) const = default;
 };

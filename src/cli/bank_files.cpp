@@ -23,6 +23,11 @@ constexpr size_t kShownProblems = 5;
 
 }  // namespace
 
+void add_file_options(CLI::App& command, BankOptions& options) {
+  command.add_option("--bank", options.file, "The bank's file; without, this machine's");
+  command.add_flag("--graphs", options.graphs, "This machine's bank of subgraphs (layouts)");
+}
+
 std::filesystem::path file_of(const BankOptions& options) {
   if (!options.file.empty()) return options.file;
   return custom_bank(options.graphs ? BankKind::graphs : BankKind::operators,
@@ -51,8 +56,7 @@ std::string gain_text(const BankEntry& entry) {
 
 bool is_aged_here(const BankEntry& entry) {
   const Device& device = host_device();
-  return entry.target.soc_version == device.soc_version() &&
-         (entry.product_version != AOE_VERSION || entry.fingerprint != device.fingerprint);
+  return entry.target.soc_version == device.soc_version() && entry.is_aged(device.fingerprint);
 }
 
 Json json_of(const StoredEntry& stored) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -17,6 +18,9 @@ struct BankOptions {
   bool graphs = false;
   bool json = false;
 };
+
+// Declares --bank and --graphs.
+void add_file_options(CLI::App& command, BankOptions& options);
 
 // The bank that --bank names, or the one that tuning writes on this machine.
 std::filesystem::path file_of(const BankOptions& options);

@@ -166,8 +166,7 @@ void check(const BankOptions& options) {
 }
 
 void add_bank_options(CLI::App& command, BankOptions& options) {
-  command.add_option("--bank", options.file, "The bank's file; without, this machine's");
-  command.add_flag("--graphs", options.graphs, "This machine's bank of subgraphs (layouts)");
+  add_file_options(command, options);
   command.add_flag("--json", options.json, "Print JSON");
 }
 

@@ -128,16 +128,14 @@ void add_bank_merge_commands(CLI::App& bank) {
   auto exported = std::make_shared<BankOptions>();
   auto output = std::make_shared<std::string>();
   CLI::App* exporting = bank.add_subcommand("export", "Write its entries as lines of JSON");
-  exporting->add_option("--bank", exported->file, "The bank's file; without, this machine's");
-  exporting->add_flag("--graphs", exported->graphs, "This machine's bank of subgraphs (layouts)");
+  add_file_options(*exporting, *exported);
   exporting->add_option("file", *output, "Without: standard output");
   exporting->callback([exported, output] { export_lines(*exported, *output); });
 
   auto imported = std::make_shared<MergeOptions>();
   imported->sources.resize(1);
   CLI::App* importing = bank.add_subcommand("import", "Merge such lines into the bank");
-  importing->add_option("--bank", imported->file, "The bank's file; without, this machine's");
-  importing->add_flag("--graphs", imported->graphs, "This machine's bank of subgraphs (layouts)");
+  add_file_options(*importing, *imported);
   importing->add_option("file", imported->sources[0], "What aoe bank export has written")
       ->required();
   importing->add_flag("--dry-run", imported->dry_run, "Only say what would change");

@@ -69,8 +69,7 @@ void prune(const RemoveOptions& options) {
 }
 
 void add_options(CLI::App& command, RemoveOptions& options) {
-  command.add_option("--bank", options.file, "The bank's file; without, this machine's");
-  command.add_flag("--graphs", options.graphs, "This machine's bank of subgraphs (layouts)");
+  add_file_options(command, options);
   command.add_flag("--dry-run", options.dry_run, "Only say what would be removed");
 }
 

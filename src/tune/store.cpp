@@ -34,9 +34,8 @@ void for_each_bank(const std::vector<fs::path>& files, const std::string& soc_ve
 
 void add(KnownInBank& known, const LookupResult& found, const JobIdentity& job, bool is_custom) {
   for (const BankEntry& tried : found.no_gain) {
-    known.is_remembered |= is_custom && is_no_higher(job.effort, tried.effort) &&
-                           tried.product_version == AOE_VERSION &&
-                           tried.fingerprint == job.fingerprint;
+    known.is_remembered |=
+        is_custom && is_no_higher(job.effort, tried.effort) && !tried.is_aged(job.fingerprint);
   }
   if (!found.entry || known.baseline) return;
   const BankEntry& entry = *found.entry;
@@ -44,7 +43,7 @@ void add(KnownInBank& known, const LookupResult& found, const JobIdentity& job, 
   known.baseline_low = entry.total_low;
   if (!is_custom) return;
   known.policy = entry.policy;
-  known.is_aged = entry.product_version != AOE_VERSION || entry.fingerprint != job.fingerprint;
+  known.is_aged = entry.is_aged(job.fingerprint);
 }
 
 }  // namespace
