@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "bank/places.h"
@@ -17,6 +18,7 @@
 #include "runtime/stored_policies.h"
 #include "tune/job/claims.h"
 #include "tune/runner/worker_runner.h"
+#include "tune/store.h"
 
 namespace aoe {
 namespace {
@@ -27,10 +29,12 @@ struct MeasureOptions {
   int threads = 0;
   ImplMode impl;
   bool json = false;
+  bool dry_run = false;
 };
 
 struct Measured {
   std::vector<OpenWorkload> workloads;
+  std::vector<LookupResult> entries;  // by workload
   std::vector<Claim> claims;
 };
 
@@ -58,7 +62,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   workers.target.threads = options.threads > 0 ? options.threads : usable_cores();
   workers.target.impl = options.impl;
   workers.device = device;
-  workers.refuse_spills = false;  // default policies are measured even if they spill
+  workers.refuse_spills = false;  // replaced policies are measured even if they spill
   const int threads = workers.target.threads;
   Progress progress;
   progress.begin(fmt::format("opening {}", options.model));
@@ -72,7 +76,7 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   }
   for (size_t i = 0; i < entries.size(); ++i) {
     for (const std::string& problem : entries[i].problems) notice(problem);
-    // Otherwise the default would be measured against itself.
+    // Otherwise another policy would be measured.
     require(!entries[i].entry || entries[i].entry->policy == opened.workloads[i].policy,
             "bank '{}': the model does not run by its policy for {}; 'aoe bank check' says whether "
             "it is valid",
@@ -83,8 +87,9 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
           "bank '{}' has no policy for this model on {}{}", file.string(),
           count_text(threads, "thread"), other_threads(*bank, texts));
   progress.begin("measuring what the bank claims");
-  return {opened.workloads, measured_claims(*runner, opened, entries, device,
-                                            [&](double share) { progress.update(share); })};
+  std::vector<Claim> claims = measured_claims(*runner, opened, entries, device,
+                                              [&](double share) { progress.update(share); });
+  return {opened.workloads, std::move(entries), std::move(claims)};
 }
 
 const char* verdict(const Claim& claim) {
@@ -98,7 +103,7 @@ void print(const Measured& measured) {
     const Gain& was = claim.claimed;
     const std::string name = name_of(measured.workloads[static_cast<size_t>(claim.workload)]);
     if (claim.failure) {
-      fmt::print("{:<12}  the default policy fails: {}, {}  {}\n", verdict(claim),
+      fmt::print("{:<12}  the policy that it replaced fails: {}, {}  {}\n", verdict(claim),
                  aoe::name(claim.failure->cause), claim.failure->detail, name);
       continue;
     }
@@ -125,10 +130,35 @@ void print_json(const Measured& measured) {
   fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+// Entries of another version or processor whose policies are faster here too get this version,
+// processor and date: they are no longer aged. Returns how many.
+int64_t refresh(const Measured& found, const BankPlaces& places, const Device& device) {
+  JobIdentity now;
+  now.began = std::chrono::system_clock::now();
+  now.processor = device.processor;
+  now.fingerprint = device.fingerprint;
+  std::vector<BankEntry> refreshed;
+  for (const Claim& claim : found.claims) {
+    const auto at = static_cast<size_t>(claim.workload);
+    const BankEntry& entry = *found.entries[at].entry;
+    if (!entry.is_aged(device.fingerprint) || !claim.is_faster()) continue;
+    now.target = entry.target;
+    BankEntry by_now = entry_of(now, {entry.workload, entry.allowed}, "", 0);
+    by_now.evidence.clear();  // the entry keeps its figures, and so what they rest on
+    auto kept = rejuvenated(places, BankKind::operators, entry.policy, by_now);
+    if (kept) refreshed.push_back(std::move(*kept));
+  }
+  if (refreshed.empty()) return 0;
+  Bank::for_writing(places, BankKind::operators, device.soc_version()).merge(refreshed);
+  return static_cast<int64_t>(refreshed.size());
+}
+
 void measure(const MeasureOptions& options) {
   const Device& device = host_device();
+  const BankPlaces places = bank_places(device.soc_version());
   const std::filesystem::path file = custom_bank(BankKind::operators, device.soc_version());
   const Measured found = measured(options, file, device);
+  const int64_t refreshed = options.dry_run ? 0 : refresh(found, places, device);
   if (options.json) print_json(found);
   else print(found);
   int64_t covered = 0;
@@ -140,9 +170,14 @@ void measure(const MeasureOptions& options) {
   if (!options.json) {
     fmt::print("{} of {} hold; bank '{}'\n", covered,
                count_text(static_cast<int64_t>(found.claims.size()), "claim"), file.string());
+    if (refreshed > 0) {
+      fmt::print("{} of another version or processor checked, no longer aged\n",
+                 count_text(refreshed, "policy"));
+    }
   }
   require(slower == 0,
-          "{} proven slower than the default on this machine now; tune again with REPEAT_TUNE=True",
+          "{} proven slower than what it replaced on this machine now; tune again with "
+          "REPEAT_TUNE=True",
           count_text(slower, "policy"));
 }
 
@@ -158,6 +193,7 @@ void add_bank_measure_command(CLI::App& bank) {
   command->add_option("--threads", options->threads, "Of the model; 0: all cores")
       ->check(CLI::Range(0, 1024));
   add_impl_options(*command, options->impl);
+  command->add_flag("--dry-run", options->dry_run, "Leave aged entries as they are");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { measure(*options); });
 }

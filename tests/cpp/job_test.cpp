@@ -257,6 +257,26 @@ TEST(Claims, AreComparedWithWhatIsMeasuredNow) {
       }).empty());
 }
 
+// A policy that replaced another one of the bank claims to be faster than that, not than the
+// default.
+TEST(Claims, AreComparedWithThePolicyThatWasReplaced) {
+  RunnerWithBank runner;
+  const OpenedModel opened = runner.open();
+  const auto workload = std::make_shared<const Workload>(parse_workload(opened.workloads[0].text));
+  Random random(2);
+  const std::string replaced = to_string(Space(workload, host_device()).sample(random), *workload);
+  const std::string by_default = to_string(default_policy(*workload, host_device()), *workload);
+  const double truth = runner.factor({0, replaced});
+  ASSERT_GT(std::abs(truth / runner.factor({0, by_default}) - 1), 0.05);
+  std::vector<LookupResult> entries(2);
+  entries[0].entry.emplace();
+  entries[0].entry->baseline = replaced;
+  const std::vector<Claim> claims =
+      measured_claims(runner, opened, entries, host_device(), [](double) {});
+  ASSERT_EQ(claims.size(), 1u);
+  EXPECT_NEAR(claims[0].now.median, truth, 0.01 * truth);
+}
+
 TEST(Claims, AreSlowerOnlyBeyondTheMargin) {
   Claim claim{.now = {0.97, 0.96, 0.98}, .margin = 0.01};
   EXPECT_TRUE(claim.is_slower());

@@ -510,6 +510,25 @@ def test_claims_are_measured_again(relu, place, tuned, low, high, verdict):
 
 
 @pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("rows", [TIMED_ROWS])
+def test_an_aged_policy_that_is_faster_here_is_no_longer_aged(relu, place, default, tuned):
+    # One line of 64 elements for each call, against the whole tensor.
+    slow = "threads 1\nloops outer=2 []\n"
+    old = {"baseline": slow, "product_version": "0.0.9", "date": "2020-01-01T00:00:00Z"}
+    entries = [tuned | old | {"policy": f"threads 1\n{default[1]}"}]
+    bank_files.write(place, SOC_VERSION, entries)
+    succeeds("bank", "measure", relu, "--threads", 1, "--dry-run")
+    (entry,) = json.loads(succeeds("bank", "ls", "--json"))["entries"]
+    assert entry["aged"]
+    said = succeeds("bank", "measure", relu, "--threads", 1)
+    assert "1 policy of another version or processor checked, no longer aged" in said
+    (now,) = json.loads(succeeds("bank", "ls", "--json"))["entries"]
+    assert not now["aged"]
+    assert now["date"] > entry["date"]
+    assert (now["speedup_low"], now["evidence"]) == (entry["speedup_low"], entry["evidence"])
+
+
+@pytest.mark.usefixtures("device")
 def test_a_policy_that_the_model_does_not_run_by_is_not_measured(relu, place, tuned):
     wrong = bank_files.entry(
         tuned["workload"], "loops outer=99 [a:16]\n", SOC_VERSION, instruction_set=SET
