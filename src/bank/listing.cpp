@@ -12,9 +12,9 @@ namespace aoe {
 namespace {
 
 std::string_view order_of(ListingOptions::Sort sort) {
-  switch (sort) {
-    case ListingOptions::Sort::gain: return "total_low DESC, id DESC";  // as the index goes
-    case ListingOptions::Sort::time: return "after_ns DESC, id";
+  switch (sort) {  // each as an index goes
+    case ListingOptions::Sort::gain: return "total_low DESC, id DESC";
+    case ListingOptions::Sort::time: return "after_ns DESC, id DESC";
     case ListingOptions::Sort::date: return "date DESC, id DESC";
     case ListingOptions::Sort::id: return "id";
   }

@@ -83,6 +83,8 @@ constexpr std::string_view kIndexes = R"(
 CREATE INDEX IF NOT EXISTS policies_by_key ON policies (key);
 CREATE INDEX IF NOT EXISTS policies_by_family ON policies (family);
 CREATE INDEX IF NOT EXISTS policies_by_gain ON policies (total_low);
+CREATE INDEX IF NOT EXISTS policies_by_time ON policies (after_ns);
+CREATE INDEX IF NOT EXISTS policies_by_date ON policies (date);
 )";
 
 std::string checksum_text(const BankEntry& entry, int64_t schema) {
