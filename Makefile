@@ -138,7 +138,7 @@ TRIAL_MODELS ?= $(BUILD)/example.onnx
 trials: build
 	@ninja -C $(BUILD) -j $(JOBS) job_trials
 	@$(VENV)/bin/python tools/make_example_model.py $(BUILD)/example.onnx
-	@$(BUILD)/job_trials $(PROOFS) $(TRIAL_MODELS) $(CONDITIONS)
+	@AOE_BUILTIN=off $(BUILD)/job_trials $(PROOFS) $(TRIAL_MODELS) $(CONDITIONS)
 
 kills: build
 	@ninja -C $(BUILD) -j $(JOBS) journal_kills
