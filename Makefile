@@ -153,7 +153,7 @@ bank-speed: build
 	@ninja -C $(BUILD) -j $(JOBS) bank_campaign
 	@$(BUILD)/bank_campaign speed $(ENTRIES)
 
-# On an idle machine: the budget for each of five models and each number of THREADS.
+# On an idle machine: the budget for each of eight networks and each number of THREADS.
 builtin-bank: build
 	@$(VENV)/bin/python tools/make_builtin_bank.py $(BUILD)/aoe builtin/op \
 	  $(if $(BUDGET),--budget $(BUDGET)) $(if $(THREADS),--threads $(THREADS)) \

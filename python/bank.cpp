@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <nlohmann/json.hpp>
+
 #include "bank/entry_json.h"
 #include "bank/merge.h"
 #include "base/error.h"
@@ -18,19 +20,28 @@ std::optional<Bank> opened(const std::string& path) {
 }
 
 std::vector<std::string> entries(const std::string& path) {
+  const nb::gil_scoped_release unlocked;
   std::vector<std::string> lines;
   const std::optional<Bank> bank = opened(path);
   if (!bank) return lines;
   bank->for_each([&](const StoredEntry& stored) {
-    if (stored.is_good()) lines.push_back(line_of(stored.entry));
+    using Json = nlohmann::ordered_json;
+    if (!stored.is_good()) return;
+    // Names of nodes may have any bytes.
+    lines.push_back(json_of(stored.entry).dump(-1, ' ', false, Json::error_handler_t::replace));
   });
   return lines;
 }
 
-std::string exported(const std::string& path) {
+nb::tuple exported(const std::string& path) {
   std::vector<std::string> skipped;
-  const std::optional<Bank> bank = opened(path);
-  return bank ? export_text(*bank, skipped) : "";
+  std::string text;
+  {
+    const nb::gil_scoped_release unlocked;
+    const std::optional<Bank> bank = opened(path);
+    if (bank) text = export_text(*bank, skipped);
+  }
+  return nb::make_tuple(text, skipped);
 }
 
 nb::tuple merge(const std::string& into, const std::vector<std::string>& sources, bool dry_run) {

@@ -71,10 +71,14 @@ def tune(aoe: str, name: str, threads: str, budget: str, banks: Path) -> None:
         )  # fmt: skip
 
 
+def is_built_in(entry: dict) -> bool:
+    """What had no gain here may have one elsewhere; a gain must show in its final estimate too."""
+    return bool(entry["policy"]) and entry["total_low"] > 1
+
+
 def write(aoe: str, bank: Path, export: Path) -> None:
     lines = run(aoe, "bank", "export", "--bank", bank).splitlines()
-    # What had no gain here may have one elsewhere: only policies are built in.
-    policies = [line for line in lines if json.loads(line)["policy"]]
+    policies = [line for line in lines if is_built_in(json.loads(line))]
     export.parent.mkdir(parents=True, exist_ok=True)
     export.write_text("".join(f"{line}\n" for line in policies), encoding="utf-8")
     print(f"{export}: {len(policies)} policies", flush=True)

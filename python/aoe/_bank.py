@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any, NamedTuple
 
 from aoe import _aoe
@@ -33,8 +34,13 @@ class Bank:
         return [json.loads(line) for line in _aoe.bank_entries(self.path)]
 
     def export(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The entries as lines of JSON, in the order of their keys; written to `path` too."""
-        text = _aoe.bank_export(self.path)
+        """The entries as lines of JSON, in the order of their keys; written to `path` too.
+
+        Warns of entries that are left out because they cannot be read or are not UTF-8.
+        """
+        text, skipped = _aoe.bank_export(self.path)
+        for problem in skipped:
+            warnings.warn(f"{problem}: it is skipped", stacklevel=2)
         if path is not None:
             with open(path, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)

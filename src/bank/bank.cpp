@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "bank/bank_writer.h"
 #include "base/error.h"
@@ -15,8 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Loading a model must not wait long for a bank; a job that has tuned for minutes waits longer.
-constexpr int kReadBusyMs = 1000;
+// On a busy disk, a write may hold its lock for more than a second. Loading a model waits that
+// long, because the model is slower without its policies for as long as it is loaded; a job that
+// has tuned for minutes waits longer.
+constexpr int kReadBusyMs = 5000;
 constexpr int kWriteBusyMs = 30000;
 
 constexpr std::string_view kByKey = "WHERE key = ? ORDER BY id";
@@ -36,6 +40,7 @@ void set_up_tables(Database& database, const std::string& soc_version) {
 }
 
 void make_folders(const fs::path& file) {
+  if (!file.has_parent_path()) return;  // in the working folder
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   require(!error && fs::is_directory(file.parent_path()),
@@ -53,6 +58,21 @@ void warn_if_writable_by_all(const fs::path& file) {
       file.string()));
 }
 
+// The owner of a log of another user that was killed: the log of one who writes is soon gone.
+std::optional<std::string> foreign_owner_of_left_log(const fs::path& file) {
+  constexpr std::chrono::milliseconds kPause{10};
+  constexpr int kLooks = 3;  // between the two questions, a writer may begin or end
+  std::optional<std::string> owner = foreign_owner_of_log(file);
+  int unlocked = 0;
+  for (int waited_ms = 0; owner && waited_ms < kWriteBusyMs; waited_ms += kPause.count()) {
+    unlocked = is_locked_for_writing(file) ? 0 : unlocked + 1;
+    if (unlocked == kLooks) break;
+    std::this_thread::sleep_for(kPause);
+    owner = foreign_owner_of_log(file);
+  }
+  return owner;
+}
+
 // Of the entries that may be used where `allowed` is, the one with the least distance is the best:
 // one that was tuned for the same class, then for larger ones, then for smaller ones.
 int distance(Numerics tuned_for, Numerics allowed) {
@@ -66,14 +86,14 @@ std::optional<Bank> Bank::for_reading(const fs::path& file) {
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
   warn_if_writable_by_all(file);
-  require(!has_write_ahead_mode(file),
-          "bank '{}' was set to a write-ahead log by another program, with which readers create "
-          "files: tuning, or 'PRAGMA journal_mode = DELETE', sets it back",
-          file.string());
   // A killed writer leaves its rollback journal; undoing its transaction needs write access.
   const bool undo = has_rollback_journal(file) && may_recover(file);
   auto database = std::make_unique<Database>(
       file, undo ? Database::Access::write : Database::Access::read, kReadBusyMs);
+  require(!database->has_write_ahead_mode(),
+          "bank '{}' was set to a write-ahead log by another program, with which readers create "
+          "files: tuning, or 'PRAGMA journal_mode = DELETE', sets it back",
+          file.string());
   if (is_empty(*database)) return std::nullopt;
   schema_of(*database);
   std::string soc_version = database->text("SELECT soc_version FROM bank");
@@ -97,7 +117,7 @@ Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
   make_folders(file);
   warn_if_writable_by_all(file);
   // A rollback journal may name any file, which SQLite deletes after the recovery.
-  const std::optional<std::string> owner = foreign_owner_of_log(file);
+  const std::optional<std::string> owner = foreign_owner_of_left_log(file);
   require(!owner,
           "bank '{}': a process of {} was killed while it wrote to it, and its log remains: that "
           "user's next access repairs it",
@@ -112,14 +132,19 @@ Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
   const std::string found = database->text("SELECT soc_version FROM bank");
   require(found == soc_version, "bank '{}' is for {}, this is {}", file.string(), found,
           soc_version);
-  // An empty write fails now, and not after hours of tuning, if the file is not writable.
-  Transaction(*database).commit();
+  // Fails now, and not after hours of tuning, if the file or its folder is not writable. Neither an
+  // empty transaction nor one without changes would.
+  {
+    const Transaction undone(*database);
+    database->run("INSERT INTO bank VALUES ('')");
+  }
   return {std::move(database), soc_version};
 }
 
 LookupResult Bank::find(EntryQuery& by_key, const std::string& workload, const Target& target,
                         Numerics allowed) {
   LookupResult found;
+  std::vector<BankEntry> usable;
   by_key.parameters().bind(key_text(workload));
   while (by_key.step()) {
     StoredEntry stored = by_key.entry();
@@ -138,10 +163,16 @@ LookupResult Bank::find(EntryQuery& by_key, const std::string& workload, const T
       found.not_allowed = std::max(needed, found.not_allowed.value_or(needed));
       continue;
     }
-    const bool better =
-        !found.entry || distance(entry.allowed, allowed) <= distance(found.entry->allowed, allowed);
-    if (better) found.entry = std::move(entry);
+    usable.insert(usable.begin(), std::move(entry));  // of two that are alike, the later one
   }
+  std::stable_sort(usable.begin(), usable.end(), [&](const BankEntry& a, const BankEntry& b) {
+    return distance(a.allowed, allowed) < distance(b.allowed, allowed);
+  });
+  if (usable.empty()) return found;
+  found.not_allowed.reset();
+  found.entry = std::move(usable[0]);
+  found.others.assign(std::make_move_iterator(usable.begin() + 1),
+                      std::make_move_iterator(usable.end()));
   return found;
 }
 
@@ -215,7 +246,7 @@ bool Bank::put(const BankEntry& entry, const std::optional<std::string>& baselin
   EntryQuery by_key = query(kByKey);
   const LookupResult found = find(by_key, entry.workload, entry.target, entry.allowed);
   if (found.entry && found.entry->policy != baseline) return false;
-  writer.join(entry);
+  writer.replace(entry);
   writer.commit();
   return true;
 }

@@ -19,9 +19,12 @@ namespace aoe {
 // with its key.
 struct LookupResult {
   std::optional<BankEntry> entry;
+  // Other good entries with policies that may be used, in case that one is not valid here: in the
+  // order of preference.
+  std::vector<BankEntry> others;
   // What is remembered of tuning without gain, with these algorithms at least.
   std::vector<BankEntry> no_gain;
-  // The largest class that another policy for this workload needs and that is not allowed.
+  // If there is no entry: the largest class that a policy needs and that is not allowed.
   std::optional<Numerics> not_allowed;
   std::vector<std::string> problems;
 };
@@ -59,9 +62,9 @@ class Bank {
   std::vector<TransferSeed> other_shapes(const std::vector<std::string>& workloads,
                                          const Target& target) const;
 
-  // Stores a policy that was proven faster than `baseline`, the policy that `find` gave for its
-  // workload, target and class, if it gave one. Returns false and changes nothing if another
-  // process has written a different entry meanwhile.
+  // Stores a policy instead of `baseline`, the policy that `find` gave for its workload, target and
+  // class, if it gave one: it was proven faster, or `baseline` is not valid here. Returns false and
+  // changes nothing if another process has written a different entry meanwhile.
   bool put(const BankEntry& entry, const std::optional<std::string>& baseline);
   // Merges entries (bank/join.h) in one transaction.
   void merge(const std::vector<BankEntry>& entries);

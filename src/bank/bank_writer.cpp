@@ -41,17 +41,32 @@ Joined BankWriter::join(const BankEntry& entry) {
   return found.empty() ? Joined::added : Joined::updated;
 }
 
+void BankWriter::replace(const BankEntry& entry) {
+  const std::vector<StoredEntry> found = stored(key_of(entry));
+  BankEntry united = entry;
+  for (const StoredEntry& one : found) unite_sets(united, one.entry);
+  write(united, found);
+}
+
 void BankWriter::remove_row(int64_t id) {
   remove_->bind(id);
   remove_->run();
 }
 
-void BankWriter::remove(const StoredEntry& entry) {
+bool BankWriter::remove(const StoredEntry& entry) {
   EntryQuery by_id = bank_.query("WHERE id = ?");
   by_id.parameters().bind(entry.id);
-  const bool is_same = by_id.step() && by_id.entry().entry == entry.entry;
+  bool is_same = false;
+  if (by_id.step()) {
+    const BankEntry now = by_id.entry().entry;
+    // A migration changes how a damaged row reads.
+    is_same = entry.is_good()
+                  ? now == entry.entry
+                  : now.workload == entry.entry.workload && now.policy == entry.entry.policy;
+  }
   by_id.parameters();  // resets it
   if (is_same) remove_row(entry.id);
+  return is_same;
 }
 
 }  // namespace aoe

@@ -24,8 +24,10 @@ class BankWriter {
 
   // Merges the entry with the bank's.
   Joined join(const BankEntry& entry);
-  // Removes the entry, if the bank still has it as it was read.
-  void remove(const StoredEntry& entry);
+  // Stores the entry instead of the bank's, with the names and evidence of both.
+  void replace(const BankEntry& entry);
+  // Removes the entry, if the bank still has it as it was read; whether it did.
+  bool remove(const StoredEntry& entry);
 
   void commit() { transaction_.commit(); }
 

@@ -1,6 +1,6 @@
 #include "bank/entry.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -97,12 +97,13 @@ uint64_t checksum_of_version_1(const BankEntry& entry) {
 }
 
 std::string lines_of(const std::set<std::string>& texts) {
-  std::string lines;
+  // Replaced before they are sorted: what is read back must have the same order.
+  std::set<std::string> stored;
   for (std::string text : texts) {
     std::ranges::replace(text, '\n', ' ');
-    lines += (lines.empty() ? "" : "\n") + text;
+    stored.insert(std::move(text));
   }
-  return lines;
+  return fmt::format("{}", fmt::join(stored, "\n"));
 }
 
 std::set<std::string> texts_in(const std::string& lines) {

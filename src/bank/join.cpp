@@ -43,10 +43,7 @@ EntryKey key_of(const BankEntry& entry) { return {entry.workload, entry.target, 
 std::strong_ordering compare(const BankEntry& a, const BankEntry& b) {
   if (const auto by = a.policy.empty() <=> b.policy.empty(); by != 0) return 0 <=> by;
   if (a.policy.empty()) {
-    const EffortRank of_a = rank_of(a.effort);
-    const EffortRank of_b = rank_of(b.effort);
-    if (const auto by = order(of_a.candidates, of_b.candidates); by != 0) return by;
-    if (const auto by = order(of_a.budget_s, of_b.budget_s); by != 0) return by;
+    if (const auto by = a.date <=> b.date; by != 0) return by;
   }
   if (const auto by = order(a.total_low, b.total_low); by != 0) return by;
   if (const auto by = a.gain.samples <=> b.gain.samples; by != 0) return by;
@@ -59,10 +56,14 @@ BankEntry join(const BankEntry& a, const BankEntry& b) {
   const bool second = compare(a, b) < 0;
   BankEntry joined = second ? b : a;
   const BankEntry& other = second ? a : b;
-  joined.names.insert(other.names.begin(), other.names.end());
-  joined.types.insert(other.types.begin(), other.types.end());
-  joined.evidence.insert(other.evidence.begin(), other.evidence.end());
+  unite_sets(joined, other);
   return joined;
+}
+
+void unite_sets(BankEntry& entry, const BankEntry& other) {
+  entry.names.insert(other.names.begin(), other.names.end());
+  entry.types.insert(other.types.begin(), other.types.end());
+  entry.evidence.insert(other.evidence.begin(), other.evidence.end());
 }
 
 EffortRank rank_of(const std::string& effort) {

@@ -22,13 +22,15 @@ struct EntryKey {
 EntryKey key_of(const BankEntry& entry);
 
 // Compares what two entries with the same key say, without names, types and evidence: by the lower
-// bound of the speed-up over the default, the effort if there is no policy, the samples, the date,
-// and last by all their texts and numbers, so that only equal ones are equivalent. A greater one is
-// better proven.
+// bound of the speed-up over the default, the samples, the date, and last by all their texts and
+// numbers, so that only equal ones are equivalent. A greater one is better proven. Of two without a
+// policy, the later one is greater: the other may be of an earlier version or another processor.
 std::strong_ordering compare(const BankEntry& a, const BankEntry& b);
 
 // Returns the greater of the two with the names, types and evidence of both.
 BankEntry join(const BankEntry& a, const BankEntry& b);
+// Adds the names, types and evidence of another entry.
+void unite_sets(BankEntry& entry, const BankEntry& other);
 
 // How thoroughly a job searches, as a number: the candidates for each workload by "O2", "O1",
 // "deeper", and below that the budget. 0 for a text of another form.

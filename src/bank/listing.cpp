@@ -83,7 +83,9 @@ std::vector<StoredEntry> entries_named(const Bank& bank, const std::string& text
     query.parameters().bind(value);
     return rows_of(std::move(query));
   };
-  if (is_hexadecimal && !text.empty()) {
+  // A shorter one may be a node's name.
+  constexpr size_t kShortestKey = 4;
+  if (is_hexadecimal && text.size() >= kShortestKey) {
     auto rows = found("WHERE key GLOB ? || '*' ORDER BY id", text);
     if (!rows.empty()) return rows;
   }

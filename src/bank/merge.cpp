@@ -10,16 +10,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void join_into(EntryMap& all, BankEntry entry) {
+// The join of two entries, with what `decide` says of them if they are in conflict.
+BankEntry joined(const BankEntry& ours, const BankEntry& theirs, const Decide& decide) {
+  const BankEntry both = join(ours, theirs);
+  const bool is_conflict =
+      !ours.policy.empty() && !theirs.policy.empty() && ours.policy != theirs.policy;
+  if (!decide || !is_conflict) return both;
+  const std::optional<BankEntry> decided = decide({ours, theirs});
+  return decided ? join(both, *decided) : both;
+}
+
+void join_into(EntryMap& all, BankEntry entry, const Decide& decide) {
   EntryKey key = key_of(entry);
   const auto found = all.find(key);
   if (found == all.end()) all.emplace(std::move(key), std::move(entry));
-  else found->second = join(found->second, entry);
+  else found->second = joined(found->second, entry, decide);
 }
 
-void add_good(const Bank& bank, EntryMap& all, std::vector<std::string>& skipped) {
+void add_good(const Bank& bank, EntryMap& all, std::vector<std::string>& skipped,
+              const Decide& decide = {}) {
   bank.for_each([&](StoredEntry stored) {
-    if (stored.is_good()) join_into(all, std::move(stored.entry));
+    if (stored.is_good()) join_into(all, std::move(stored.entry), decide);
     else skipped.push_back(std::move(stored.problem));
   });
 }
@@ -39,7 +50,8 @@ std::string processor_of(const EntryMap& entries, const std::string& place) {
 
 }  // namespace
 
-EntryMap joined_entries(const std::vector<fs::path>& files, std::vector<std::string>& skipped) {
+EntryMap joined_entries(const std::vector<fs::path>& files, std::vector<std::string>& skipped,
+                        const Decide& decide) {
   EntryMap all;
   std::optional<std::pair<fs::path, std::string>> first;
   for (const fs::path& file : files) {
@@ -50,7 +62,7 @@ EntryMap joined_entries(const std::vector<fs::path>& files, std::vector<std::str
     require(first->second == bank->soc_version(),
             "bank '{}' is for {} and bank '{}' for {}: only banks of one processor can be merged",
             first->first.string(), first->second, file.string(), bank->soc_version());
-    add_good(*bank, all, skipped);
+    add_good(*bank, all, skipped, decide);
   }
   return all;
 }
@@ -64,7 +76,7 @@ EntryMap imported_entries(const std::string& text, const std::string& place,
     ++number;
     if (line.empty()) continue;
     try {
-      join_into(all, parse_entry(line));
+      join_into(all, parse_entry(line), {});
     } catch (const Error& error) {
       skipped.push_back(fmt::format("{}, line {}: {}", place, number, error.what()));
     }
@@ -88,7 +100,7 @@ std::string export_text(const Bank& bank, std::vector<std::string>& skipped) {
 }
 
 MergeReport merge_into(const fs::path& file, const EntryMap& entries, bool dry_run,
-                       const std::function<BankEntry(const MergeReport::Conflict&)>& decide) {
+                       const Decide& decide) {
   MergeReport report;
   const std::string soc_version = processor_of(entries, "what is merged");
   std::optional<Bank> bank = Bank::for_reading(file);
@@ -98,37 +110,30 @@ MergeReport merge_into(const fs::path& file, const EntryMap& entries, bool dry_r
           file.string(), bank ? bank->soc_version() : "", soc_version);
   if (entries.empty()) return report;
   // Conflicts are decided before the bank is locked: measuring them takes a while.
-  std::vector<BankEntry> decided;
   std::vector<EntryKey> keys;
   for (const auto& [key, _] : entries) keys.push_back(key);
   std::vector<std::optional<BankEntry>> existing(keys.size());
   if (bank) existing = bank->exact(keys);
-  size_t number = 0;
+  std::vector<BankEntry> merged;
   for (const auto& [key, theirs] : entries) {
-    const std::optional<BankEntry>& ours = existing[number++];
-    const BankEntry joined = ours ? join(*ours, theirs) : theirs;
+    const std::optional<BankEntry>& ours = existing[merged.size()];
+    merged.push_back(ours ? joined(*ours, theirs, decide) : theirs);
     if (!ours) ++report.added;
-    else if (joined == *ours) ++report.kept;
+    else if (merged.back() == *ours) ++report.kept;
     else ++report.updated;
-    if (!ours || ours->policy.empty() || theirs.policy.empty() || ours->policy == theirs.policy) {
-      continue;
-    }
-    report.conflicts.push_back({*ours, theirs});
-    if (decide && !dry_run) decided.push_back(decide(report.conflicts.back()));
   }
   if (dry_run) return report;
   bank.reset();
   Bank into = Bank::for_writing(file, soc_version);
   BankWriter writer(into);
-  report.added = report.updated = report.kept = 0;
-  for (const auto& [_, entry] : entries) {
+  report = {};
+  for (const BankEntry& entry : merged) {
     switch (writer.join(entry)) {
       case Joined::added: ++report.added; break;
       case Joined::updated: ++report.updated; break;
       case Joined::kept: ++report.kept; break;
     }
   }
-  for (const BankEntry& entry : decided) writer.join(entry);
   writer.commit();
   return report;
 }

@@ -19,21 +19,21 @@ struct MergeReport {
   int64_t added = 0;
   int64_t updated = 0;  // of these, some only have more evidence
   int64_t kept = 0;
-  std::vector<std::string>
-      skipped;  // problems of entries that are not good; they stay where they are
-
-  // Two different policies for one key: the better proven one is taken.
-  struct Conflict {
-    BankEntry ours;    // of the bank that is merged into
-    BankEntry theirs;  // joined from the sources
-  };
-  std::vector<Conflict> conflicts;
 };
 
-// The good entries of banks, joined. Adds the problems of others to `skipped`. Fails if a bank
-// cannot be read, or if the banks are for different processors, naming both.
+// Two different policies for one key: the better proven one is taken. `decide` may measure both:
+// it returns the one that is to be the better proven, or nullopt. It is asked before the bank is
+// locked.
+struct Conflict {
+  BankEntry ours;    // of the bank that is merged into, or of an earlier source
+  BankEntry theirs;  // of a source
+};
+using Decide = std::function<std::optional<BankEntry>(const Conflict&)>;
+
+// The good entries of banks, joined. Adds the problems of others to `skipped`; they stay where they
+// are. Fails if a bank cannot be read, or if the banks are for different processors, naming both.
 EntryMap joined_entries(const std::vector<std::filesystem::path>& files,
-                        std::vector<std::string>& skipped);
+                        std::vector<std::string>& skipped, const Decide& decide = {});
 
 // The entries of an export: one line each (line_of). Adds problems of lines to `skipped`.
 EntryMap imported_entries(const std::string& text, const std::string& place,
@@ -44,10 +44,9 @@ std::string export_text(const Bank& bank, std::vector<std::string>& skipped);
 
 // Merges entries into the bank of a file, in one transaction; makes the bank if it is missing. With
 // `dry_run` nothing changes, and the report says what would. Fails if the bank is for another
-// processor. `decide`, if given, may measure each conflict: it returns an entry to be merged too,
-// in which the faster policy is the better proven one.
+// processor.
 MergeReport merge_into(const std::filesystem::path& file, const EntryMap& entries, bool dry_run,
-                       const std::function<BankEntry(const MergeReport::Conflict&)>& decide = {});
+                       const Decide& decide = {});
 
 // A key at which two banks differ.
 struct Difference {

@@ -1,5 +1,7 @@
 #include "bank/places.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/installation.h"
 
@@ -69,7 +71,13 @@ BankPlaces bank_places(const std::string& soc_version, const Environment& enviro
     break;
   }
   const fs::path installation = installation_folder();
-  if (environment("AOE_BUILTIN") != "off" && !installation.empty()) {
+  const std::string use_builtin = environment("AOE_BUILTIN");
+  if (!use_builtin.empty() && use_builtin != "on" && use_builtin != "off") {
+    result.problem = fmt::format(
+        "AOE_BUILTIN is '{}', which is neither 'on' nor 'off': the built-in bank is used",
+        use_builtin);
+  }
+  if (use_builtin != "off" && !installation.empty()) {
     const fs::path builtin = installation / "builtin";
     result.builtin.push_back({builtin / "op" / op_file, builtin / "graph" / graph_file});
   }

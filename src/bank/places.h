@@ -25,6 +25,7 @@ struct BankPlaces {
   // and the folders it names. TUNE_BANK_PATH may name several, which must exist.
   std::string variable;
   std::vector<std::filesystem::path> roots;
+  std::string problem;  // with a variable that has no effect; empty if there is none
 
   // The custom bank that tuning writes; an empty path if there is no place for it.
   std::filesystem::path written(BankKind kind) const;

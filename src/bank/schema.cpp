@@ -65,7 +65,7 @@ constexpr Column kColumns[] = {
     {"checksum", "TEXT"},
 };
 
-// The column's number in a row of select_entries, which begins with the id.
+// The column's number in a row of `selection`, which begins with the id.
 consteval int at(std::string_view name) {
   for (size_t i = 0; i < std::size(kColumns); ++i) {
     if (kColumns[i].name == name) return static_cast<int>(i) + 1;

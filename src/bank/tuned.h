@@ -10,7 +10,7 @@ enum class Tuned : uint8_t {
   add,          // not in the bank, and proven better than the baseline: written
   update,       // in the bank, tuned again, and proven better: replaced
   reserved,     // in the bank, and kept
-  unsatisfied,  // not in the bank, and not proven better than the baseline: nothing is written
+  unsatisfied,  // not in the bank, and not proven better than the baseline: remembered
 };
 
 // Whether a workload is tuned at all.

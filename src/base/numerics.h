@@ -22,12 +22,6 @@ inline std::string_view name(Numerics numerics) {
   return kNumericsNames[static_cast<size_t>(numerics)];
 }
 
-// The next smaller class; nothing below `direct`.
-inline std::optional<Numerics> below(Numerics numerics) {
-  if (numerics == Numerics::direct) return std::nullopt;
-  return static_cast<Numerics>(static_cast<uint8_t>(numerics) - 1);
-}
-
 // Which algorithms the operators of a model may use: the options --op_select_implmode,
 // --optypelist_for_implmode and --allow_strassen.
 struct ImplMode {

@@ -1,6 +1,5 @@
 #include "base/sqlite.h"
 
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,13 +113,7 @@ std::optional<std::string> foreign_owner_of_log(const std::filesystem::path& fil
   return std::nullopt;
 }
 
-bool has_write_ahead_mode(const std::filesystem::path& file) {
-  // https://www.sqlite.org/fileformat.html: byte 19 of the header is the read version, 2 for WAL.
-  constexpr int64_t kReadVersion = 19;
-  char version = 0;
-  const File opened(open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  return opened && read_at(opened, kReadVersion, {&version, 1}) && version == 2;
-}
+bool is_locked_for_writing(const std::filesystem::path& file) { return !holder_text(file).empty(); }
 
 bool may_recover(const std::filesystem::path& file) {
   if (access(file.c_str(), W_OK) != 0) return false;
@@ -240,6 +233,18 @@ int Database::wait_for_lock(void* database, int tries) {
   const int64_t noise = now.time_since_epoch().count() / 100 % (kLongestUs - kShortestUs);
   std::this_thread::sleep_for(std::chrono::microseconds(kShortestUs + noise));
   return 1;
+}
+
+bool Database::has_write_ahead_mode() const {
+  // https://www.sqlite.org/fileformat.html: byte 19 of the header is the read version, 2 for WAL.
+  // Read by SQLite's descriptor: closing another one of the file would release all locks that this
+  // process has on it. Before the first query, which would create the files of the log.
+  constexpr sqlite3_int64 kReadVersion = 19;
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  char version = 0;
+  return file != nullptr && file->pMethods != nullptr &&
+         file->pMethods->xRead(file, &version, 1, kReadVersion) == SQLITE_OK && version == 2;
 }
 
 void Database::run(std::string_view sql) {

@@ -75,6 +75,9 @@ class Database {
   int64_t integer(std::string_view sql) const { return first_row(sql).integer(0); }
   std::string text(std::string_view sql) const { return first_row(sql).text(0); }
 
+  // Whether the file asks for a write-ahead log, with which readers create files beside it.
+  bool has_write_ahead_mode() const;
+
   // Rolls back the open transaction, if any: SQLite may have done so already, for instance on a
   // full disk.
   void undo() noexcept;
@@ -107,8 +110,8 @@ bool may_recover(const std::filesystem::path& file);
 // this process's user nor root. Whoever opens the file for writing executes its logs.
 std::optional<std::string> foreign_owner_of_log(const std::filesystem::path& file);
 
-// Whether the file asks for a write-ahead log, with which readers create files beside it.
-bool has_write_ahead_mode(const std::filesystem::path& file);
+// Whether a process of this machine holds one of SQLite's locks for writing on the file.
+bool is_locked_for_writing(const std::filesystem::path& file);
 
 // Whether the file has a rollback journal: of a transaction in progress or of a killed writer.
 bool has_rollback_journal(const std::filesystem::path& file);

@@ -24,8 +24,10 @@ constexpr size_t kShownProblems = 5;
 }  // namespace
 
 void add_file_options(CLI::App& command, BankOptions& options) {
-  command.add_option("--bank", options.file, "The bank's file; without, this machine's");
-  command.add_flag("--graphs", options.graphs, "This machine's bank of subgraphs (layouts)");
+  CLI::Option* file =
+      command.add_option("--bank", options.file, "The bank's file; without, this machine's");
+  command.add_flag("--graphs", options.graphs, "This machine's bank of subgraphs (layouts)")
+      ->excludes(file);
 }
 
 std::filesystem::path file_of(const BankOptions& options) {
@@ -78,8 +80,7 @@ void warn_of_skipped(const std::vector<std::string>& skipped) {
     notice(skipped[i] + ": it is skipped");
   }
   if (skipped.size() > kShownProblems) {
-    notice(fmt::format("{} more are skipped; 'aoe bank check' lists them",
-                       skipped.size() - kShownProblems));
+    notice(fmt::format("{} more are skipped", skipped.size() - kShownProblems));
   }
 }
 

@@ -38,8 +38,8 @@ void print_row(const BankEntry& entry) {
   std::string marks;
   if (entry.kind() == EntryKind::layouts) marks += "  layouts of a model";
   if (is_aged_here(entry)) marks += fmt::format("  aged: by version {}", entry.product_version);
-  fmt::print("{}  {:<6}  {:>10}  {:<8}  {:>10}  {}  {}  {}{}\n", printable(title_of(entry)),
-             printable(instruction_set), count_text(threads, "thread"),
+  fmt::print("{}  {}  {:<6}  {:>10}  {:<8}  {:>10}  {}  {}  {}{}\n", key_text(entry.workload),
+             printable(title_of(entry)), printable(instruction_set), count_text(threads, "thread"),
              name(entry.policy.empty() ? entry.allowed : entry.numerics()),
              entry.policy.empty() ? "" : duration_text(entry.gain.after_ns), gain_text(entry),
              printable(entry.mode), printable(entry.date), printable(marks));
@@ -109,7 +109,12 @@ void print_entry(const BankEntry& entry) {
       fmt::format("{} by version {} on {}{}, effort {}{}", entry.date, entry.product_version,
                   entry.processor, entry.fingerprint.empty() ? "" : " (" + entry.fingerprint + ")",
                   entry.effort, is_aged_here(entry) ? "; aged" : ""));
-  fmt::print("\n{}\n\n{}\n", printable_lines(entry.workload), printable_lines(entry.policy));
+  const auto section = [](std::string_view title, std::string_view text) {
+    if (!text.empty()) fmt::print("\n{}\n{}\n", title, printable_lines(text));
+  };
+  section(entry.kind() == EntryKind::layouts ? "graph" : "workload", entry.workload);
+  section(entry.kind() == EntryKind::layouts ? "times" : "policy", entry.policy);
+  section("proven against", entry.baseline);
 }
 
 void show(const BankOptions& options, const std::string& text) {
@@ -177,13 +182,16 @@ void add_bank_list_commands(CLI::App& bank) {
   CLI::App* ls = bank.add_subcommand("ls", "List its entries");
   add_bank_options(*ls, *listed);
   ls->add_option("--op", listed->listing.op, "Part of a node's name, or a type (Conv)");
-  ls->add_option("--threads", listed->listing.threads, "Of the target");
+  ls->add_option("--threads", listed->listing.threads, "Of the target")
+      ->check(CLI::NonNegativeNumber);
   ls->add_option("--class", listed->listing.numerics, "Algorithms that the policy needs")
       ->check(CLI::IsMember({"direct", "winograd", "strassen"}));
   ls->add_option("--sort", listed->sort, "gain over the default (default), time, date or id")
       ->check(CLI::IsMember({"gain", "time", "date", "id"}));
-  ls->add_option("--limit", listed->listing.limit, "Entries to list, default 50; 0: all");
-  ls->add_option("--offset", listed->listing.offset, "Entries to leave out before");
+  ls->add_option("--limit", listed->listing.limit, "Entries to list, default 50; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  ls->add_option("--offset", listed->listing.offset, "Entries to leave out before")
+      ->check(CLI::NonNegativeNumber);
   ls->callback([listed] { list(*listed); });
 
   auto checked = std::make_shared<BankOptions>();

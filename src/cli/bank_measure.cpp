@@ -38,23 +38,51 @@ struct Measured {
   std::vector<Claim> claims;
 };
 
+// The custom banks that exist.
+std::vector<Bank> custom_banks(const BankPlaces& places) {
+  std::vector<Bank> banks;
+  for (const auto& file : places.read_custom(BankKind::operators)) {
+    if (std::optional<Bank> bank = Bank::for_reading(file)) banks.push_back(std::move(*bank));
+  }
+  require(!banks.empty(), "there is no bank '{}' whose claims could be measured; tuning makes it",
+          places.written(BankKind::operators).string());
+  return banks;
+}
+
 // "; it has some on 1 thread (--threads 1)"
-std::string other_threads(const Bank& bank, const std::vector<std::string>& texts) {
-  for (const StoredEntry& stored : bank.entries()) {
-    if (stored.state != StoredEntry::State::good) continue;
-    if (std::find(texts.begin(), texts.end(), stored.entry.workload) == texts.end()) continue;
-    return fmt::format("; it has some on {} (--threads {})",
-                       count_text(stored.entry.target.threads, "thread"),
-                       stored.entry.target.threads);
+std::string other_threads(const std::vector<Bank>& banks, const std::vector<std::string>& texts) {
+  for (const Bank& bank : banks) {
+    for (const StoredEntry& stored : bank.entries()) {
+      if (stored.state != StoredEntry::State::good) continue;
+      if (std::find(texts.begin(), texts.end(), stored.entry.workload) == texts.end()) continue;
+      return fmt::format("; it has some on {} (--threads {})",
+                         count_text(stored.entry.target.threads, "thread"),
+                         stored.entry.target.threads);
+    }
   }
   return "";
 }
 
-Measured measured(const MeasureOptions& options, const std::filesystem::path& file,
-                  const Device& device) {
-  const std::optional<Bank> bank = Bank::for_reading(file);
-  require(bank.has_value(), "there is no bank '{}' whose claims could be measured; tuning makes it",
-          file.string());
+// What the first bank that has a policy for the workload says of it.
+LookupResult entry_in(const std::vector<Bank>& banks, const OpenWorkload& workload,
+                      const Target& target) {
+  LookupResult found;
+  for (const Bank& bank : banks) {
+    found = bank.find({workload.text}, target, workload.numerics)[0];
+    for (const std::string& problem : found.problems) notice(problem);
+    if (!found.entry) continue;
+    // Otherwise another policy would be measured.
+    require(runs_by(workload, found.entry->policy),
+            "bank '{}': the model does not run by its policy for {}; 'aoe bank check' says whether "
+            "it is valid",
+            bank.file().string(), name_of(workload));
+    return found;
+  }
+  return found;
+}
+
+Measured measured(const MeasureOptions& options, const BankPlaces& places, const Device& device) {
+  const std::vector<Bank> banks = custom_banks(places);
   const DeviceLock lock(0);
   WorkerRunnerOptions workers;
   workers.target.model = options.model;
@@ -72,20 +100,12 @@ Measured measured(const MeasureOptions& options, const std::filesystem::path& fi
   std::vector<LookupResult> entries;
   for (const OpenWorkload& one : opened.workloads) {
     texts.push_back(one.text);
-    entries.push_back(bank->find({one.text}, target_of(device, threads), one.numerics)[0]);
-  }
-  for (size_t i = 0; i < entries.size(); ++i) {
-    for (const std::string& problem : entries[i].problems) notice(problem);
-    // Otherwise another policy would be measured.
-    require(!entries[i].entry || entries[i].entry->policy == opened.workloads[i].policy,
-            "bank '{}': the model does not run by its policy for {}; 'aoe bank check' says whether "
-            "it is valid",
-            file.string(), name_of(opened.workloads[i]));
+    entries.push_back(entry_in(banks, one, target_of(device, threads)));
   }
   require(std::any_of(entries.begin(), entries.end(),
                       [](const LookupResult& one) { return one.entry.has_value(); }),
-          "bank '{}' has no policy for this model on {}{}", file.string(),
-          count_text(threads, "thread"), other_threads(*bank, texts));
+          "bank '{}' has no policy for this model on {}{}", banks[0].file().string(),
+          count_text(threads, "thread"), other_threads(banks, texts));
   progress.begin("measuring what the bank claims");
   std::vector<Claim> claims = measured_claims(*runner, opened, entries, device,
                                               [&](double share) { progress.update(share); });
@@ -157,7 +177,7 @@ void measure(const MeasureOptions& options) {
   const Device& device = host_device();
   const BankPlaces places = bank_places(device.soc_version());
   const std::filesystem::path file = custom_bank(BankKind::operators, device.soc_version());
-  const Measured found = measured(options, file, device);
+  const Measured found = measured(options, places, device);
   const int64_t refreshed = options.dry_run ? 0 : refresh(found, places, device);
   if (options.json) print_json(found);
   else print(found);

@@ -15,6 +15,7 @@
 #include "cli/bank_files.h"
 #include "cli/bank_race.h"
 #include "cli/words.h"
+#include "device/device.h"
 
 namespace aoe {
 namespace {
@@ -29,7 +30,7 @@ struct MergeOptions : BankOptions {
   bool dry_run = false;
 };
 
-void report(const MergeReport& report, size_t skipped, const fs::path& file,
+void report(const MergeReport& report, size_t skipped, size_t conflicts, const fs::path& file,
             const MergeOptions& options) {
   if (options.json) {
     print_json({{"bank", file.string()},
@@ -38,27 +39,48 @@ void report(const MergeReport& report, size_t skipped, const fs::path& file,
                 {"updated", report.updated},
                 {"kept", report.kept},
                 {"skipped", skipped},
-                {"conflicts", report.conflicts.size()}});
+                {"conflicts", conflicts}});
     return;
-  }
-  for (const auto& [ours, theirs] : report.conflicts) {
-    fmt::print("two policies for {}: at least {:.3f} and {:.3f} times as fast as the default\n",
-               printable(title_of(ours)), ours.total_low, theirs.total_low);
   }
   fmt::print("bank '{}': {} {}added, {} updated, {} kept, {} skipped\n", file.string(),
              report.added, options.dry_run ? "would be " : "", report.updated, report.kept,
              skipped);
 }
 
-void merge(const MergeOptions& options) {
+// The bank of this machine, which is in the folder of its processor, has no other entries.
+void require_processor_here(const BankOptions& options, const EntryMap& entries) {
+  if (!options.file.empty() || entries.empty()) return;
+  const std::string& soc_version = entries.begin()->first.target.soc_version;
+  require(soc_version == host_device().soc_version(),
+          "the entries are for {}, this machine is {}: --bank names a bank for them", soc_version,
+          host_device().soc_version());
+}
+
+// Merges entries into the bank of a file: those that `read` gives.
+void merge_and_report(
+    const MergeOptions& options, const fs::path& file,
+    const std::function<EntryMap(std::vector<std::string>&, const Decide&)>& read) {
+  size_t conflicts = 0;
+  const auto decide = [&](const Conflict& conflict) -> std::optional<BankEntry> {
+    ++conflicts;
+    const auto& [ours, theirs] = conflict;
+    if (!options.json) {
+      fmt::print("two policies for {}: at least {:.3f} and {:.3f} times as fast as the default\n",
+                 printable(title_of(ours)), ours.total_low, theirs.total_low);
+    }
+    return options.race && !options.dry_run ? raced(conflict) : std::nullopt;
+  };
   std::vector<std::string> skipped;
-  const EntryMap entries =
-      joined_entries({options.sources.begin(), options.sources.end()}, skipped);
+  const EntryMap entries = read(skipped, decide);
   warn_of_skipped(skipped);
-  std::function<BankEntry(const MergeReport::Conflict&)> decide;
-  if (options.race) decide = raced;
-  const MergeReport done = merge_into(options.into, entries, options.dry_run, decide);
-  report(done, skipped.size(), options.into, options);
+  const MergeReport done = merge_into(file, entries, options.dry_run, decide);
+  report(done, skipped.size(), conflicts, file, options);
+}
+
+void merge(const MergeOptions& options) {
+  merge_and_report(options, options.into, [&](auto& skipped, const Decide& decide) {
+    return joined_entries({options.sources.begin(), options.sources.end()}, skipped, decide);
+  });
 }
 
 void import_lines(const MergeOptions& options) {
@@ -67,11 +89,13 @@ void import_lines(const MergeOptions& options) {
   const std::string text((std::istreambuf_iterator<char>(stream)),
                          std::istreambuf_iterator<char>());
   require(stream.good() || stream.eof(), "'{}' cannot be read", source);
-  std::vector<std::string> skipped;
-  const EntryMap entries = imported_entries(text, "'" + source + "'", skipped);
-  warn_of_skipped(skipped);
-  const fs::path file = file_of(options);
-  report(merge_into(file, entries, options.dry_run), skipped.size(), file, options);
+  merge_and_report(options, file_of(options), [&](auto& skipped, const Decide&) {
+    EntryMap entries = imported_entries(text, "'" + source + "'", skipped);
+    require(!entries.empty() || skipped.empty(), "{}; '{}' has no entry of a bank",
+            skipped.empty() ? "" : skipped[0], source);
+    require_processor_here(options, entries);
+    return entries;
+  });
 }
 
 void export_lines(const BankOptions& options, const std::string& output) {

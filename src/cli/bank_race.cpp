@@ -11,6 +11,7 @@
 #include "base/notice.h"
 #include "base/parallel.h"
 #include "base/time_text.h"
+#include "base/utf8.h"
 #include "cli/bank_files.h"
 #include "codegen/cpu_backend.h"
 #include "expr/parse.h"
@@ -62,11 +63,11 @@ Race race(const BankEntry& first, const BankEntry& second, const Backend& backen
 
 }  // namespace
 
-BankEntry raced(const MergeReport::Conflict& conflict) {
+std::optional<BankEntry> raced(const Conflict& conflict) {
   const bool is_ours = compare(conflict.ours, conflict.theirs) > 0;
   const BankEntry& better = is_ours ? conflict.ours : conflict.theirs;
   BankEntry other = is_ours ? conflict.theirs : conflict.ours;
-  if (better.kind() != EntryKind::policy) return better;
+  if (better.kind() != EntryKind::policy) return std::nullopt;
   const auto backend = backend_for(host_backend(), better.target.instruction_set);
   require(backend && target_of(backend->device(), better.target.threads) == better.target,
           "--race: {} was tuned for {} with {}, which this machine is not: merge without --race",
@@ -74,7 +75,13 @@ BankEntry raced(const MergeReport::Conflict& conflict) {
   const DeviceLock lock(0);
   try {
     const auto [speed_up, better_ns, other_ns, samples] = race(better, other, *backend);
-    if (speed_up.low <= 1 + kMargin) return better;
+    const bool is_faster = speed_up.low > 1 + kMargin;
+    fmt::print(stderr,
+               "raced {}: the less well proven policy is {:.3f} times as fast ({:.3f} to "
+               "{:.3f}): it is {}\n",
+               printable(title_of(better)), speed_up.median, speed_up.low, speed_up.high,
+               is_faster ? "taken" : "not taken");
+    if (!is_faster) return std::nullopt;
     other.gain = {.before_ns = better_ns,
                   .after_ns = other_ns,
                   .speedup_low = speed_up.low,
@@ -88,7 +95,7 @@ BankEntry raced(const MergeReport::Conflict& conflict) {
   } catch (const Error& error) {
     notice(fmt::format("--race: {}: {}; the better proven policy is kept", title_of(better),
                        error.what()));
-    return better;
+    return std::nullopt;
   }
 }
 

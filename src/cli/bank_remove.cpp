@@ -29,18 +29,21 @@ void remove(const RemoveOptions& options, const std::vector<StoredEntry>& entrie
     fmt::print("- {}  {}  {}\n", printable(title_of(stored.entry)), gain_text(stored.entry),
                printable(stored.entry.date));
   }
-  const std::string count = count_text(static_cast<int64_t>(entries.size()), "entry");
+  const auto count = static_cast<int64_t>(entries.size());
   if (options.dry_run) {
-    fmt::print("{} would be removed from bank '{}'\n", count, file.string());
+    fmt::print("{} would be removed from bank '{}'\n", count_text(count, "entry"), file.string());
     return;
   }
+  int64_t removed = 0;
   if (!entries.empty()) {
     Bank bank = bank_to_change(file);
     BankWriter writer(bank);
-    for (const StoredEntry& stored : entries) writer.remove(stored);
+    for (const StoredEntry& stored : entries) removed += writer.remove(stored) ? 1 : 0;
     writer.commit();
   }
-  fmt::print("{} removed from bank '{}'\n", count, file.string());
+  fmt::print(
+      "{} removed from bank '{}'{}\n", count_text(removed, "entry"), file.string(),
+      removed < count ? fmt::format("; {} changed meanwhile and stay", count - removed) : "");
 }
 
 void remove_named(const RemoveOptions& options) {

@@ -141,6 +141,7 @@ Json json_of(const BenchReport::Model& model, const Rates& rates) {
   if (!bank_text(model.policies.get()).empty()) {
     const PolicyCounts counts = model.policies->counts();
     all["bank"] = {{"workloads", counts.workloads}, {"hits", counts.from_bank}};
+    for (const auto& [file, hits] : counts.by_bank) all["bank"]["by_bank"][file.string()] = hits;
   }
   return all;
 }

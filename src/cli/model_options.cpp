@@ -67,7 +67,13 @@ std::string bank_text(const StoredPolicies* policies) {
   if (policies == nullptr || policies->banks().empty()) return "";
   const PolicyCounts counts = policies->counts();
   std::vector<std::string> files;
-  for (const auto& file : policies->banks()) files.push_back(fmt::format("'{}'", file.string()));
+  for (const auto& [file, hits] : counts.by_bank) {
+    files.push_back(fmt::format("'{}'{}", file.string(),
+                                counts.by_bank.size() > 1 ? fmt::format(" ({})", hits) : ""));
+  }
+  if (files.empty()) {
+    for (const auto& file : policies->banks()) files.push_back(fmt::format("'{}'", file.string()));
+  }
   const Target& target = policies->target();
   return fmt::format("{} of {} by policies for {} with {} from bank {}", counts.from_bank,
                      count_text(counts.workloads, "workload"), count_text(target.threads, "thread"),

@@ -18,7 +18,8 @@ std::vector<fs::path> existing(std::vector<fs::path> files) {
   return files;
 }
 
-void warn_of_missing_folders(const BankPlaces& places) {
+void warn_of_settings(const BankPlaces& places) {
+  if (!places.problem.empty()) notice(places.problem);
   if (places.variable != "TUNE_BANK_PATH") return;
   for (const fs::path& root : places.roots) {
     std::error_code error;
@@ -42,7 +43,7 @@ StoredPolicies::StoredPolicies(const BankPlaces& banks, Target target,
       target_(std::move(target)),
       of_model_(std::move(of_model)),
       graph_times_(std::move(graph_times)) {
-  warn_of_missing_folders(banks);
+  warn_of_settings(banks);
 }
 
 void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) const {
@@ -56,7 +57,7 @@ void StoredPolicies::look_up(const std::vector<const Workload*>& workloads) cons
     const Numerics needed = numerics_of(of_model_.at(key));
     if (needed <= workload->numerics) continue;
     // The bank's policies take precedence over those of the file.
-    if (!from_bank(to_string(*workload), workload->numerics, banks_)) {
+    if (in_banks(to_string(*workload), workload->numerics, banks_).empty()) {
       ++unused[{needed, workload->numerics}];
     }
   }
@@ -78,11 +79,9 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
   std::vector<std::string> missing;
   for (std::string& text : texts) {
     const std::lock_guard lock(mutex_);
-    if (found_.emplace(std::pair(text, allowed), std::nullopt).second) {
-      missing.push_back(std::move(text));
-    }
+    if (found_.try_emplace({text, allowed}).second) missing.push_back(std::move(text));
   }
-  Unused unused;
+  std::map<std::string, Numerics> not_allowed;  // by text: the largest class of any bank
   for (const fs::path& file : banks) {
     if (missing.empty()) break;
     // Closed again after each lookup: the process may fork, and must not do so with an open bank.
@@ -97,25 +96,29 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
       warn(fmt::format("{}: it is not used", error.what()));
       continue;
     }
-    std::vector<std::string> still_missing;
     for (size_t i = 0; i < missing.size(); ++i) {
       for (const std::string& problem : found[i].problems) warn(problem + ": it is not used");
-      if (found[i].not_allowed) ++unused[{*found[i].not_allowed, allowed}];
-      if (found[i].entry) {
-        const std::lock_guard lock(mutex_);
-        found_[{missing[i], allowed}] = found[i].entry->policy;
-      } else {
-        still_missing.push_back(missing[i]);
+      if (const auto needed = found[i].not_allowed) {
+        Numerics& most = not_allowed.try_emplace(missing[i], *needed).first->second;
+        most = std::max(most, *needed);
       }
+      const std::lock_guard lock(mutex_);
+      std::vector<Stored>& stored = found_[{missing[i], allowed}];
+      if (found[i].entry) stored.push_back({found[i].entry->policy, &file});
+      for (const BankEntry& other : found[i].others) stored.push_back({other.policy, &file});
     }
-    missing = std::move(still_missing);
+  }
+  Unused unused;
+  for (const auto& [text, needed] : not_allowed) {
+    const std::lock_guard lock(mutex_);
+    if (found_[{text, allowed}].empty()) ++unused[{needed, allowed}];
   }
   warn_unused(unused, "the bank");
 }
 
-std::optional<std::string> StoredPolicies::from_bank(const std::string& text, Numerics allowed,
-                                                     const std::vector<fs::path>& banks) const {
-  if (banks.empty()) return std::nullopt;
+std::vector<StoredPolicies::Stored> StoredPolicies::in_banks(
+    const std::string& text, Numerics allowed, const std::vector<fs::path>& banks) const {
+  if (banks.empty()) return {};
   look_up_texts({text}, allowed, banks);
   const std::lock_guard lock(mutex_);
   return found_[{text, allowed}];
@@ -126,7 +129,9 @@ std::optional<TaskTimes> StoredPolicies::task_times(const std::string& graph) co
   if (const auto given = graph_times_.find(graph); given != graph_times_.end()) {
     texts.push_back(given->second);
   }
-  if (const auto text = from_bank(graph, Numerics::strassen, graph_banks_)) texts.push_back(*text);
+  for (const Stored& stored : in_banks(graph, Numerics::strassen, graph_banks_)) {
+    texts.push_back(stored.text);
+  }
   if (const auto with_model = of_model_.find(stable_hash(graph)); with_model != of_model_.end()) {
     texts.push_back(with_model->second);
   }
@@ -154,43 +159,39 @@ std::map<std::string, std::string> StoredPolicies::task_times_found() const {
 std::shared_ptr<const Kernel> StoredPolicies::kernel(
     const std::shared_ptr<const Workload>& workload, const Backend& backend,
     std::vector<Tensor> weights) const {
-  const std::string of = to_string(*workload);
-  // An invalid policy does not hide a valid one of a smaller class.
-  std::optional<Numerics> allowed = workload->numerics;
-  while (allowed) {
-    const auto text = from_bank(of, *allowed, banks_);
-    if (!text) break;
-    if (auto kernel = kernel_by(*text, Origin::bank, workload, backend, weights)) return kernel;
-    allowed = below(numerics_of(*text));
-  }
+  // An invalid policy does not hide valid ones.
+  std::vector<Stored> known = in_banks(to_string(*workload), workload->numerics, banks_);
   if (const auto with_model = of_model_.find(key_of(*workload)); with_model != of_model_.end()) {
-    if (auto kernel = kernel_by(with_model->second, Origin::model, workload, backend, weights)) {
-      return kernel;
-    }
+    known.push_back({with_model->second});
+  }
+  for (const Stored& stored : known) {
+    if (auto kernel = kernel_by(stored, workload, backend, weights)) return kernel;
   }
   {
     const std::lock_guard lock(mutex_);
-    origins_[key_of(*workload)] = Origin::none;
+    origins_[key_of(*workload)] = std::nullopt;
   }
   return std::make_shared<const Kernel>(workload, backend, target_.threads, std::move(weights));
 }
 
 // Returns null, with a warning, if the text is not a valid policy.
 std::shared_ptr<const Kernel> StoredPolicies::kernel_by(
-    const std::string& text, Origin origin, const std::shared_ptr<const Workload>& workload,
-    const Backend& backend, const std::vector<Tensor>& weights) const {
+    const Stored& stored, const std::shared_ptr<const Workload>& workload, const Backend& backend,
+    const std::vector<Tensor>& weights) const {
   const uint64_t key = key_of(*workload);
-  if (numerics_of(text) > workload->numerics) return nullptr;  // of a class that is not allowed
+  // Of a class that is not allowed.
+  if (numerics_of(stored.text) > workload->numerics) return nullptr;
   try {
-    auto kernel = std::make_shared<const Kernel>(workload, parse_policy(text, *workload), backend,
-                                                 target_.threads, weights);
+    auto kernel = std::make_shared<const Kernel>(workload, parse_policy(stored.text, *workload),
+                                                 backend, target_.threads, weights);
     const std::lock_guard lock(mutex_);
-    origins_[key] = origin;
+    origins_[key] = stored;
     return kernel;
   } catch (const Error& error) {
-    warn(origin == Origin::bank
-             ? fmt::format("workload {:016x}: the bank's policy is not valid, and not used: {}",
-                           key, error.what())
+    warn(stored.bank != nullptr
+             ? fmt::format("workload {:016x}: the policy of bank '{}' is not valid, and not used: "
+                           "{}",
+                           key, stored.bank->string(), error.what())
              : fmt::format("workload {:016x} runs by the default policy, since the one in the "
                            "model's file is not valid: {}",
                            key, error.what()));
@@ -202,8 +203,13 @@ PolicyCounts StoredPolicies::counts() const {
   const std::lock_guard lock(mutex_);
   PolicyCounts counts{.workloads = static_cast<int>(origins_.size())};
   for (const auto& [key, origin] : origins_) {
-    counts.from_bank += origin == Origin::bank ? 1 : 0;
-    counts.from_model += origin == Origin::model ? 1 : 0;
+    if (!origin) continue;
+    if (origin->bank == nullptr) {
+      ++counts.from_model;
+      continue;
+    }
+    ++counts.from_bank;
+    ++counts.by_bank[*origin->bank];
   }
   return counts;
 }

@@ -24,7 +24,8 @@ Target target_of(const Device& device, int threads);
 struct PolicyCounts {
   int workloads = 0;
   int from_bank = 0;
-  int from_model = 0;  // from the file that the model was loaded from
+  int from_model = 0;                            // from the file that the model was loaded from
+  std::map<std::filesystem::path, int> by_bank;  // those from banks, by bank
 };
 
 // StoredPolicies finds the policies of workloads, first in the machine's banks, then in the file of
@@ -57,17 +58,22 @@ class StoredPolicies {
   bool has_banks() const { return !banks_.empty() || !graph_banks_.empty(); }
 
  private:
-  enum class Origin : uint8_t { bank, model, none };
+  // A policy or task times, as text, and the bank that has it; null: the model's file.
+  struct Stored {
+    std::string text;
+    const std::filesystem::path* bank = nullptr;
+  };
 
-  std::shared_ptr<const Kernel> kernel_by(const std::string& text, Origin origin,
+  std::shared_ptr<const Kernel> kernel_by(const Stored& stored,
                                           const std::shared_ptr<const Workload>& workload,
                                           const Backend& backend,
                                           const std::vector<Tensor>& weights) const;
   void look_up_in_banks(const std::vector<const Workload*>& workloads) const;
   void look_up_texts(std::vector<std::string> texts, Numerics allowed,
                      const std::vector<std::filesystem::path>& banks) const;
-  std::optional<std::string> from_bank(const std::string& text, Numerics allowed,
-                                       const std::vector<std::filesystem::path>& banks) const;
+  // What the banks have for a text, in the order of preference.
+  std::vector<Stored> in_banks(const std::string& text, Numerics allowed,
+                               const std::vector<std::filesystem::path>& banks) const;
   void warn(const std::string& line) const;
   // Reports policies that need a class of algorithms that is not allowed, by both classes.
   using Unused = std::map<std::pair<Numerics, Numerics>, int64_t>;
@@ -79,9 +85,10 @@ class StoredPolicies {
   std::map<std::string, std::string> graph_times_;
   mutable std::mutex reading_;  // held while banks are read, so that others wait for the result
   mutable std::mutex mutex_;    // protects the members below
-  // Policies or task times in banks, by the text of the workload or graph; nullopt: not in a bank.
-  mutable std::map<std::pair<std::string, Numerics>, std::optional<std::string>> found_;
-  mutable std::map<uint64_t, Origin> origins_;  // of the kernels made so far
+  // What the banks have, by the text of the workload or graph.
+  mutable std::map<std::pair<std::string, Numerics>, std::vector<Stored>> found_;
+  // Of the kernels made so far, by the key of the workload; null: the default policy.
+  mutable std::map<uint64_t, std::optional<Stored>> origins_;
   mutable std::map<std::string, std::string> task_times_found_;
   mutable std::set<std::string> warned_;
 };

@@ -103,6 +103,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   entry.names = {options.model.stem().string()};
   entry.mode = aoe::name(TuningMode::format);
   entry.baseline = of_graph.baseline;
+  entry.gain.samples = static_cast<int64_t>(result.measured);  // if nothing better is found
   Bank bank = Bank::for_writing(options.banks, BankKind::graphs, job.target.soc_version);
   if (result.end != End::accepted) {
     if (result.end == End::unmeasured) return layouts;

@@ -8,6 +8,8 @@
 #include "bank/join.h"
 #include "base/error.h"
 #include "base/notice.h"
+#include "expr/parse.h"
+#include "policy/policy_text.h"
 
 namespace aoe {
 namespace {
@@ -47,6 +49,16 @@ void add(KnownInBank& known, const LookupResult& found, const JobIdentity& job, 
 }
 
 }  // namespace
+
+bool runs_by(const OpenWorkload& opened, const std::string& policy) {
+  try {
+    const Workload workload = parse_workload(opened.text);
+    // Texts of earlier versions leave out decisions that have their defaults.
+    return to_string(parse_policy(policy, workload), workload) == opened.policy;
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 std::vector<KnownInBank> known_in_banks(const BankPlaces& places, BankKind kind,
                                         const std::vector<WantedEntry>& wanted,

@@ -6,6 +6,7 @@
 
 #include "bank/bank.h"
 #include "base/time_text.h"
+#include "measure/worker/worker_client.h"
 
 namespace aoe {
 
@@ -24,6 +25,9 @@ struct JobIdentity {
 struct KnownInBank {
   // The policy of a custom bank.
   std::optional<std::string> policy = {};
+  // The model does not run by `policy`, because it is not valid here. It is replaced by a policy
+  // that is proven faster than what the model runs by.
+  bool is_invalid = false;
   // The policy is from another version of the product or from a processor that differs (its
   // fingerprint): it is tuned again, with itself as the baseline.
   bool is_aged = false;
@@ -34,7 +38,7 @@ struct KnownInBank {
   std::optional<std::string> baseline = {};
   double baseline_low = 1;
 
-  bool is_in_bank() const { return policy.has_value(); }
+  bool is_in_bank() const { return policy.has_value() && !is_invalid; }
 };
 
 // A workload or graph to look up, with the class of algorithms that may be used for it.
@@ -42,6 +46,9 @@ struct WantedEntry {
   std::string workload;
   Numerics allowed = Numerics::strassen;
 };
+
+// Whether a workload of an opened model runs by this policy of a bank; not if it is not valid.
+bool runs_by(const OpenWorkload& opened, const std::string& policy);
 
 // Looks workloads up in the layers of banks. Problems with banks that are only read are notices.
 std::vector<KnownInBank> known_in_banks(const BankPlaces& places, BankKind kind,

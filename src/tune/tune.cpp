@@ -44,6 +44,10 @@ using SystemClock = std::chrono::system_clock;
 // expected gains (JobOptions::least_gain).
 constexpr size_t kSamples = 48;
 
+// A workload of which fewer candidates were timed without gain is not remembered as searched: one
+// batch of samples gives no workload more (docs/tuning.md).
+constexpr size_t kFewestRemembered = 4;
+
 std::vector<std::string> types_of(const OpenWorkload& workload) {
   std::vector<std::string> types;
   for (const auto& node : workload.nodes) {
@@ -261,6 +265,10 @@ class Tuning {
     require(known.size() == workloads_.size(),
             "the journal has {} workloads, but {} lookups in the bank: it is damaged",
             workloads_.size(), known.size());
+    for (size_t i = 0; i < known.size(); ++i) {
+      const std::optional<std::string>& policy = known[i].policy;
+      known[i].is_invalid = policy && !runs_by(workloads_[i], *policy);
+    }
     return known;
   }
 
@@ -319,18 +327,21 @@ class Tuning {
     entry.policy = accepted.candidate.choice;
     entry.gain = accepted.gain;
     const KnownInBank& known = in_bank_[at];
-    const bool is_from_bank = known.baseline == workloads_[at].policy;
+    const bool is_from_bank = known.baseline && runs_by(workloads_[at], *known.baseline);
     entry.total_low = accepted.gain.speedup_low * (is_from_bank ? known.baseline_low : 1);
     return entry;
   }
 
   // Remembers the workloads that were searched without gain, so that no later job of this effort
-  // searches them again; and that aged policies were.
+  // searches them again; and that aged policies were. Not those of which too little was tried, or
+  // whose best policy was still being confirmed when the time ended.
   void remember(Bank& into, const JobResult& result, const std::vector<bool>& better) const {
     std::vector<BankEntry> entries;
+    std::set<int> undecided;
+    for (const auto& [workload, _] : result.undecided) undecided.insert(workload);
     for (const auto& [workload, candidates] : result.searched) {
       const auto at = static_cast<size_t>(workload);
-      if (better[at]) continue;
+      if (better[at] || candidates < kFewestRemembered || undecided.contains(workload)) continue;
       BankEntry entry = entry_of_workload(at);
       if (in_bank_[at].is_in_bank()) {
         if (!in_bank_[at].is_aged) continue;

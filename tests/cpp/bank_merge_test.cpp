@@ -28,6 +28,12 @@ class RandomEntries {
     entry.policy = below(3) == 0 ? "" : "policy " + std::to_string(below(3));
     entry.gain.samples = 10 * below(2);
     entry.gain.speedup_low = 1 + 0.1 * below(2);
+    entry.gain.before_ns = 1000 + below(2);
+    entry.baseline = std::array{"", "default"}[static_cast<size_t>(below(2))];
+    entry.mode = std::array{"Schedule", "Impl"}[static_cast<size_t>(below(2))];
+    entry.fingerprint = std::array{"one", "other"}[static_cast<size_t>(below(2))];
+    entry.product_version = std::array{"0.0.9", AOE_VERSION}[static_cast<size_t>(below(2))];
+    entry.types = {std::array{"Relu", "Conv"}[static_cast<size_t>(below(2))]};
     entry.total_low = 1 + 0.1 * below(3);
     entry.date = below(2) == 0 ? "2026-11-17T05:30:00Z" : "2026-11-18T05:30:00Z";
     entry.effort = std::array{"O2", "O1", "O2 90s", "O1 deeper"}[static_cast<size_t>(below(4))];
@@ -106,11 +112,14 @@ TEST(Join, KeepsWhatIsBetterProvenAndAllEvidence) {
   none.policy = "";
   none.total_low = 5;
   EXPECT_EQ(join(none, low).policy, low.policy);
-  // Of two such entries that of the higher effort stays.
-  BankEntry deeper = none;
-  deeper.effort = "O1";
-  deeper.date = "2020-01-01T00:00:00Z";
-  EXPECT_EQ(join(none, deeper).effort, "O1");
+  // Of two such entries the later one stays: the other may be aged.
+  BankEntry later = none;
+  later.effort = "O2 10s";
+  later.total_low = 1;
+  later.date = "2026-12-01T00:00:00Z";
+  none.effort = "O1";
+  EXPECT_EQ(join(none, later).effort, "O2 10s");
+  EXPECT_EQ(join(later, none).effort, "O2 10s");
 }
 
 TEST(Effort, IsComparedByCandidatesAndBudget) {
@@ -271,15 +280,15 @@ TEST(BankMerge, BanksOfOtherProcessorsAreRefusedByName) {
 
 TEST(BankMerge, ConflictsCanBeDecidedByMeasuring) {
   const TemporaryFolder folder;
-  const fs::path file = folder.path() / "op.db";
+  const auto file = [&](const char* name) { return folder.path() / name; };
   const BankEntry ours = some_entry();
   BankEntry theirs = some_entry();
   theirs.policy = "loops outer=1 [r:16x4]\n";
   theirs.total_low = ours.total_low / 2;
-  merge_into(file, {{key_of(ours), ours}}, false);
-  const EntryMap entries{{key_of(theirs), theirs}};
+  const EntryMap our_entries{{key_of(ours), ours}};
+  const EntryMap their_entries{{key_of(theirs), theirs}};
   int asked = 0;
-  const auto decide = [&](const MergeReport::Conflict& conflict) {
+  const auto measure = [&](const Conflict& conflict) -> std::optional<BankEntry> {
     ++asked;
     EXPECT_EQ(conflict.ours, ours);
     EXPECT_EQ(conflict.theirs, theirs);
@@ -287,14 +296,24 @@ TEST(BankMerge, ConflictsCanBeDecidedByMeasuring) {
     faster.total_low = ours.total_low * 1.1;
     return faster;
   };
-  EXPECT_EQ(merge_into(file, entries, true, decide).conflicts.size(), 1U);
-  EXPECT_EQ(asked, 0);  // nothing is measured for a dry run
-  merge_into(file, entries, false);
-  EXPECT_EQ(contents(file).begin()->second.policy, ours.policy);
-  merge_into(folder.path() / "again.db", {{key_of(ours), ours}}, false);
-  merge_into(folder.path() / "again.db", entries, false, decide);
+  const auto keep = [](const Conflict&) { return std::nullopt; };
+  const auto policy_in = [&](const char* name) {
+    return contents(file(name)).begin()->second.policy;
+  };
+  for (const char* name : {"ours", "same", "kept"}) merge_into(file(name), our_entries, false);
+  merge_into(file("theirs"), their_entries, false);
+  merge_into(file("kept"), their_entries, false, keep);
+  EXPECT_EQ(policy_in("kept"), ours.policy);
+  EXPECT_EQ(merge_into(file("same"), our_entries, false, measure).kept, 1);
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(merge_into(file("same"), their_entries, false, measure).updated, 1);
   EXPECT_EQ(asked, 1);
-  EXPECT_EQ(contents(folder.path() / "again.db").begin()->second.policy, theirs.policy);
+  EXPECT_EQ(policy_in("same"), theirs.policy);
+  // Between the sources of a merge too.
+  std::vector<std::string> skipped;
+  const EntryMap both = joined_entries({file("ours"), file("theirs")}, skipped, measure);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(both.begin()->second.policy, theirs.policy);
 }
 
 TEST(BankMerge, DifferencesAreInContentsOnly) {

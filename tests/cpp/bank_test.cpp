@@ -1,5 +1,6 @@
 #include "bank/bank.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -38,6 +39,22 @@ class BankTest : public testing::Test {
   TemporaryFolder folder_;
   fs::path file_ = folder_.path() / "some" / "where" / "op.db";
 };
+
+// Runs `work` in a child process and returns its exit status.
+int in_child(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      work();
+    } catch (const Error&) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
 
 TEST_F(BankTest, GivesBackWhatItWasGiven) {
   EXPECT_TRUE(writable().put(some_entry(), std::nullopt));
@@ -78,6 +95,66 @@ TEST_F(BankTest, ReplacesOnlyWhatItWasProvenAgainst) {
   EXPECT_FALSE(bank.put(third, first.policy));
   EXPECT_EQ(find(0).entry, second);
   EXPECT_EQ(readable().entries().size(), 1U);
+}
+
+TEST_F(BankTest, TakesThePlaceOfAnInvalidPolicyWhateverThatClaims) {
+  Bank bank = writable();
+  BankEntry invalid = some_entry();
+  invalid.policy = "loops outer=1 [z:8x4]\n";
+  invalid.total_low = 3;
+  invalid.names = {"/decoder/max"};
+  EXPECT_TRUE(bank.put(invalid, std::nullopt));
+  EXPECT_TRUE(bank.put(some_entry(), invalid.policy));
+  ASSERT_EQ(bank.entries().size(), 1U);
+  EXPECT_EQ(find(0).entry->policy, some_entry().policy);
+  EXPECT_EQ(find(0).entry->total_low, some_entry().total_low);
+  EXPECT_EQ(find(0).entry->names, (std::set<std::string>{"/decoder/max", "/encoder/max"}));
+}
+
+TEST_F(BankTest, FindsAllPoliciesThatMayBeUsedInOrder) {
+  const auto at = [](Numerics allowed, const char* policy) {
+    BankEntry entry = some_entry();
+    entry.allowed = allowed;
+    entry.policy = policy;
+    return entry;
+  };
+  writable().merge({at(Numerics::direct, "small"), at(Numerics::winograd, "same"),
+                    at(Numerics::strassen, "strassen depth=1")});
+  const auto found = [&](Numerics allowed) {
+    return readable().find({max_workload(0)}, kSomeTarget, allowed)[0];
+  };
+  const LookupResult some = found(Numerics::winograd);
+  EXPECT_EQ(some.entry->policy, "same");
+  ASSERT_EQ(some.others.size(), 1U);
+  EXPECT_EQ(some.others[0].policy, "small");
+  EXPECT_FALSE(some.not_allowed) << "one that may be used was found";
+  const LookupResult all = found(Numerics::strassen);
+  EXPECT_EQ(all.entry->allowed, Numerics::strassen);
+  EXPECT_EQ(all.others.size(), 2U);
+}
+
+// A process releases all its locks on a file when it closes any descriptor of it.
+TEST_F(BankTest, ReadingKeepsTheLocksOfThisProcess) {
+  writable().put(some_entry(), std::nullopt);
+  const auto is_locked = [&] {
+    return in_child([&] {
+             constexpr off_t kReservedByte = 0x40000001;
+             struct flock lock = {};
+             lock.l_type = F_WRLCK;
+             lock.l_whence = SEEK_SET;
+             lock.l_start = kReservedByte;
+             lock.l_len = 1;
+             const int descriptor = open(file_.c_str(), O_RDWR | O_CLOEXEC);
+             const int code = fcntl(descriptor, F_GETLK, &lock);
+             _exit(code == 0 && lock.l_type != F_UNLCK ? 0 : 1);
+           }) == 0;
+  };
+  EXPECT_FALSE(is_locked());
+  Database writer(file_, Database::Access::write);
+  const Transaction transaction(writer);
+  EXPECT_TRUE(is_locked());
+  EXPECT_EQ(find(0).entry, some_entry());
+  EXPECT_TRUE(is_locked());
 }
 
 TEST_F(BankTest, WhatIsDamagedNewerOrForeignIsAMissAndStays) {
@@ -198,22 +275,6 @@ TEST_F(BankTest, PlacesThatCannotBeWrittenAreErrorsThatSayWhere) {
   EXPECT_NE(in_the_way.find("folder cannot be made"), std::string::npos) << in_the_way;
   const std::string nowhere = message_of([] { Bank::for_writing("/proc/aoe/op.db", "x"); });
   EXPECT_NE(nowhere.find("/proc/aoe/op.db"), std::string::npos) << nowhere;
-}
-
-// Runs `work` in a child process and returns its exit status.
-int in_child(const std::function<void()>& work) {
-  const pid_t child = fork();
-  if (child == 0) {
-    try {
-      work();
-    } catch (const Error&) {
-      _exit(1);
-    }
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
 }
 
 TEST_F(BankTest, AFullDiskIsAnErrorAndLosesNothing) {
@@ -398,6 +459,15 @@ TEST_F(BankTest, TheRollbackJournalOfAnotherUserIsNotUsed) {
       EXPECT_TRUE(fs::exists(precious));
     }
   }
+}
+
+TEST(BankEntryTest, SetsOfTextsAreReadBackAsTheyAreStored) {
+  // With a space instead of the line end, the order of these two is another.
+  const std::set<std::string> texts{"a\nb", "a\tb"};
+  const std::set<std::string> stored = texts_in(lines_of(texts));
+  EXPECT_EQ(stored, (std::set<std::string>{"a b", "a\tb"}));
+  EXPECT_EQ(lines_of(stored), lines_of(texts));
+  EXPECT_TRUE(texts_in(lines_of({})).empty());
 }
 
 TEST(BankEntryTest, EveryFieldIsInTheChecksum) {

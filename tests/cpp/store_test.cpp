@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "expr/parse.h"
+#include "policy/policy_text.h"
 #include "tests/cpp/bank_entries.h"
 #include "tests/cpp/temporary_folder.h"
 
@@ -127,12 +129,37 @@ TEST_F(StoreTest, AProvenPolicyTakesThePlaceOfWhatHadNoGain) {
 TEST_F(StoreTest, WhatIsKnownGoesThroughTheJournal) {
   put(builtin_, entry("built-in"));
   put(mine_, entry("mine"));
-  const std::vector<WantedEntry> wanted{{max_workload(0), Numerics::winograd}, {max_workload(1)}};
-  const auto all = known_in_banks(places_, BankKind::operators, wanted, job_);
-  const std::string text = to_json_text(all);
-  EXPECT_EQ(to_json_text(parse_known_in_bank(text)), text);
-  EXPECT_EQ(parse_known_in_bank(text)[0].policy, "mine");
-  EXPECT_FALSE(parse_known_in_bank(text)[1].policy);
+  const std::vector<WantedEntry> wanted{{max_workload(0), Numerics::winograd},
+                                        {max_workload(1), Numerics::winograd}};
+  BankEntry none = some_entry(1);
+  none.policy = "";
+  put(team_, none);
+  JobIdentity job = job_;
+  job.effort = none.effort;
+  const auto all = known_in_banks(places_, BankKind::operators, wanted, job);
+  std::vector<KnownInBank> parsed = parse_known_in_bank(to_json_text(all));
+  EXPECT_EQ(parsed[0].policy, "mine");
+  EXPECT_EQ(parsed[0].baseline, "mine");
+  EXPECT_EQ(parsed[0].baseline_low, 1.2);
+  EXPECT_FALSE(parsed[0].is_aged);
+  EXPECT_FALSE(parsed[1].policy);
+  EXPECT_TRUE(parsed[1].is_remembered);
+  job.fingerprint = "microcode 0x1";
+  parsed =
+      parse_known_in_bank(to_json_text(known_in_banks(places_, BankKind::operators, wanted, job)));
+  EXPECT_TRUE(parsed[0].is_aged);
+  EXPECT_FALSE(parsed[1].is_remembered);
+}
+
+TEST(RunsByTest, ComparesWhatThePoliciesSayHere) {
+  OpenWorkload opened;
+  opened.text = max_workload(0);
+  const Workload workload = parse_workload(opened.text);
+  opened.policy = to_string(parse_policy("loops outer=1 [r:8x4]\n", workload), workload);
+  EXPECT_TRUE(runs_by(opened, opened.policy));
+  EXPECT_TRUE(runs_by(opened, "loops outer=1 [r:8x4]\n"));
+  EXPECT_FALSE(runs_by(opened, "loops outer=1 [r:8x1]\n"));
+  EXPECT_FALSE(runs_by(opened, "loops outer=1 [z:8x4]\n"));  // not valid
 }
 
 TEST_F(StoreTest, SeedsAreOtherShapesOfTheSameOperator) {

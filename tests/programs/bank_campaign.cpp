@@ -188,8 +188,8 @@ int main(int argc, char** argv) {
     if (what == "kills") aoe::run_kills(std::atoi(argv[2]));
     else if (what == "shared") aoe::run_shared(std::atof(argv[2]));
     else if (what == "speed") aoe::run_speed(std::atoi(argv[2]));
-    else fmt::print(stderr, "usage: bank_campaign kills KILLS | shared SECONDS | speed ENTRIES\n");
-    return what.empty() ? 2 : 0;
+    else throw aoe::Error("usage: bank_campaign kills KILLS | shared SECONDS | speed ENTRIES");
+    return 0;
   } catch (const aoe::Error& error) {
     fmt::print("{}\n", error.what());
     return 1;

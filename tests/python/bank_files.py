@@ -77,7 +77,8 @@ def checksum_of(fields: dict) -> str:
     for name, kind in FIELDS.items():
         value = fields[name]
         if kind == "TEXT":
-            data += struct.pack("<Q", len(value.encode())) + value.encode()
+            text = value if isinstance(value, bytes) else value.encode()
+            data += struct.pack("<Q", len(text)) + text
         else:
             data += struct.pack("<d" if kind == "REAL" else "<q", value)
     return hash_of(data)
@@ -104,3 +105,26 @@ def write(path: Path, soc_version: str, entries: list[dict]) -> Path:
             bank.execute(f"INSERT INTO policies ({names}) VALUES ({marks})", tuple(row.values()))
     bank.close()
     return path
+
+
+def sql(text):
+    """A function that executes the text in the database of a path."""
+
+    def change(path):
+        with sqlite3.connect(path) as opened:
+            opened.executescript(text)
+        opened.close()
+
+    return change
+
+
+def seal(path, **fields):
+    """Changes an entry and puts its checksum right."""
+    with sqlite3.connect(path) as opened:
+        opened.row_factory = sqlite3.Row
+        row = dict(opened.execute("SELECT * FROM policies").fetchone()) | fields
+        row["checksum"] = checksum_of(row)
+        opened.execute(
+            "UPDATE policies SET " + ", ".join(f"{name} = ?" for name in row), tuple(row.values())
+        )
+    opened.close()

@@ -123,11 +123,12 @@ class WholeModel {
     result.accepted = std::move(kept);
   }
 
-  // A policy was proven beside the baseline's policies of other workloads, and may be slower beside
-  // their new ones. Dropping policies can only remove claims, so it costs no error.
+  // A policy was proven beside the baseline's policies of other workloads, and may be no faster
+  // beside their new ones. Dropping policies can only remove claims, so it costs no error.
   bool drop_slower(const PairedBlocks& blocks, JobResult& result) {
     const auto is_slower = [&](const BlockSamples& samples) {
-      return job_.gain_of(samples).speedup_high < 1;
+      const Gain gain = job_.gain_of(samples);
+      return gain.speedup_high < 1 || gain.after_ns >= gain.before_ns;
     };
     const bool whole = is_slower(blocks.samples(0));
     const size_t before = result.accepted.size();
