@@ -1,5 +1,6 @@
 #include "python/bank.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -33,13 +34,14 @@ std::vector<std::string> entries(const std::string& path) {
   return lines;
 }
 
-nb::tuple exported(const std::string& path) {
+nb::tuple exported(const std::string& path, const std::optional<std::string>& file) {
   std::vector<std::string> skipped;
   std::string text;
   {
     const nb::gil_scoped_release unlocked;
     const std::optional<Bank> bank = opened(path);
     if (bank) text = export_text(*bank, skipped);
+    if (file) write_export(*file, text);
   }
   return nb::make_tuple(text, skipped);
 }
@@ -59,7 +61,7 @@ nb::tuple merge(const std::string& into, const std::vector<std::string>& sources
 
 void add_bank_functions(nb::module_& module) {
   module.def("bank_entries", entries, nb::arg("path"));
-  module.def("bank_export", exported, nb::arg("path"));
+  module.def("bank_export", exported, nb::arg("path"), nb::arg("file").none());
   module.def("bank_merge", merge, nb::arg("into"), nb::arg("sources"), nb::arg("dry_run"));
 }
 

@@ -12,23 +12,34 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import onnx
-from models import bert, gpt2, mobilenetv2, resnet, unet, vit
+from models import bert, efficientnet, gpt2, mobilenetv2, resnet, unet, vit
 from models.builder import WeightSource, serialize
 from models.weights import seeded
+from onnx import ModelProto
 
 
-def mobilenetv2_140(weights: WeightSource) -> onnx.ModelProto:
-    """The published network of width 1.4."""
-    narrow = mobilenetv2.MobileNetV2Config()
-    widths = (24, 32, 48, 88, 136, 224, 448)
+def widened(widths: tuple[int, ...], stem: int, head: int) -> Callable[[WeightSource], ModelProto]:
+    """A MobileNetV2 of one of the other published widths."""
+    usual = mobilenetv2.MobileNetV2Config()
     stages = tuple(
-        replace(stage, channels=width) for stage, width in zip(narrow.stages, widths, strict=True)
+        replace(stage, channels=width) for stage, width in zip(usual.stages, widths, strict=True)
     )
-    return mobilenetv2.mobilenetv2(replace(narrow, stages=stages, stem=48, head=1792), weights)
+    config = replace(usual, stages=stages, stem=stem, head=head)
+    return lambda weights: mobilenetv2.mobilenetv2(config, weights)
+
+
+def deepened(blocks: tuple[int, ...]) -> Callable[[WeightSource], ModelProto]:
+    """An EfficientNet as wide as B0."""
+    usual = efficientnet.EfficientNetConfig()
+    stages = tuple(
+        replace(stage, blocks=count) for stage, count in zip(usual.stages, blocks, strict=True)
+    )
+    config = replace(usual, stages=stages)
+    return lambda weights: efficientnet.efficientnet(config, weights)
 
 
 # Networks that are in wide use, none of which the benchmark has (models/zoo.py): what is built in
@@ -38,9 +49,13 @@ MODELS = {
     "resnet101": lambda w: resnet.resnet(
         resnet.ResNetConfig(blocks=(3, 4, 23, 3), bottleneck=True), w
     ),
-    "mobilenetv2_140": mobilenetv2_140,
+    "mobilenetv2_140": widened((24, 32, 48, 88, 136, 224, 448), 48, 1792),
+    "mobilenetv2_075": widened((16, 24, 24, 48, 72, 120, 240), 24, 1280),
+    "efficientnet_b1": deepened((2, 3, 3, 4, 4, 5, 2)),
+    "vit_tiny_21k": lambda w: vit.vit(vit.ViTConfig(classes=21843), w),
     "deit_small": lambda w: vit.vit(vit.ViTConfig(hidden=384, heads=6, intermediate=1536), w),
     "distilbert_128": lambda w: bert.bert(bert.BertConfig(layers=6, tokens=128), w),
+    "distilbert_512": lambda w: bert.bert(bert.BertConfig(layers=6, tokens=512), w),
     "minilm_128": lambda w: bert.bert(
         bert.BertConfig(layers=6, hidden=384, intermediate=1536, tokens=128), w
     ),

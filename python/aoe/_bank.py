@@ -23,7 +23,7 @@ class Bank:
     """The bank in a file, op.db or graph.db. The file is opened by each call."""
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
+        self.path = os.fsdecode(path)
 
     def __repr__(self) -> str:
         return f"Bank({self.path!r})"
@@ -38,12 +38,10 @@ class Bank:
 
         Warns of entries that are left out because they cannot be read or are not UTF-8.
         """
-        text, skipped = _aoe.bank_export(self.path)
+        file = None if path is None else os.fsdecode(path)
+        text, skipped = _aoe.bank_export(self.path, file)
         for problem in skipped:
             warnings.warn(f"{problem}: it is skipped", stacklevel=2)
-        if path is not None:
-            with open(path, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
         return text
 
     def merge(self, *sources: Bank | str | os.PathLike[str], dry_run: bool = False) -> Merged:
@@ -53,6 +51,6 @@ class Bank:
         cannot be read or is for another processor, or with `dry_run`.
         """
         paths = [
-            source.path if isinstance(source, Bank) else os.fspath(source) for source in sources
+            source.path if isinstance(source, Bank) else os.fsdecode(source) for source in sources
         ]
         return Merged(*_aoe.bank_merge(self.path, paths, dry_run))

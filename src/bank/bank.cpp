@@ -39,6 +39,10 @@ void set_up_tables(Database& database, const std::string& soc_version) {
   transaction.commit();
 }
 
+void require_plain_tables(const Database& database) {
+  for (const char* table : {"bank", "policies"}) database.require_plain(table);
+}
+
 void make_folders(const fs::path& file) {
   if (!file.has_parent_path()) return;  // in the working folder
   std::error_code error;
@@ -82,20 +86,21 @@ int distance(Numerics tuned_for, Numerics allowed) {
 
 }  // namespace
 
-std::optional<Bank> Bank::for_reading(const fs::path& file) {
+std::optional<Bank> Bank::for_reading(const fs::path& file, bool waits) {
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
   warn_if_writable_by_all(file);
   // A killed writer leaves its rollback journal; undoing its transaction needs write access.
   const bool undo = has_rollback_journal(file) && may_recover(file);
   auto database = std::make_unique<Database>(
-      file, undo ? Database::Access::write : Database::Access::read, kReadBusyMs);
+      file, undo ? Database::Access::write : Database::Access::read, waits ? kReadBusyMs : 0);
   require(!database->has_write_ahead_mode(),
           "bank '{}' was set to a write-ahead log by another program, with which readers create "
           "files: tuning, or 'PRAGMA journal_mode = DELETE', sets it back",
           file.string());
   if (is_empty(*database)) return std::nullopt;
   schema_of(*database);
+  require_plain_tables(*database);
   std::string soc_version = database->text("SELECT soc_version FROM bank");
   return Bank(std::move(database), std::move(soc_version));
 }
@@ -129,6 +134,7 @@ Bank Bank::for_writing(const fs::path& file, const std::string& soc_version) {
   set_up(*database);
   if (fresh) set_up_tables(*database, soc_version);
   schema_of(*database);
+  require_plain_tables(*database);
   const std::string found = database->text("SELECT soc_version FROM bank");
   require(found == soc_version, "bank '{}' is for {}, this is {}", file.string(), found,
           soc_version);

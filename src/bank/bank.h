@@ -36,8 +36,9 @@ class Bank {
  public:
   // Nothing if the file is missing or empty. Fails if it is not a bank or was made by a later
   // version. Changes nothing, except that it rolls back the transaction of a killed writer if it
-  // may (may_recover). A bank that every user may write to is read with a warning.
-  static std::optional<Bank> for_reading(const std::filesystem::path& file);
+  // may (may_recover). A bank that every user may write to is read with a warning. If another
+  // process has locked it, `waits` a few seconds.
+  static std::optional<Bank> for_reading(const std::filesystem::path& file, bool waits = true);
   // Creates the file and its folders if they are missing. Fails as for_reading does, and for a bank
   // of another processor.
   static Bank for_writing(const std::filesystem::path& file, const std::string& soc_version);

@@ -4,6 +4,8 @@
 #include <tuple>
 
 #include "bank/bank.h"
+#include "bank/schema.h"
+#include "bank/transfer_seeds.h"
 #include "base/error.h"
 #include "expr/parse.h"
 #include "plan/plan.h"
@@ -41,6 +43,22 @@ std::vector<std::string> problems_of(const Bank& bank) {
     if (check.text(0) != "ok") problems.push_back(fmt::format("{}: {}", place, check.text(0)));
   }
   if (!problems.empty()) return problems;
+  if (bank.database_->integer("SELECT count(*) FROM bank") != 1) {
+    problems.push_back(fmt::format("{}: its table 'bank' has not one row", place));
+  }
+  const bool has_families = schema_of(*bank.database_) > kFirstSchema;
+  Statement columns = bank.database_->prepare(
+      has_families ? "SELECT family, numerics, typeof(threads) FROM policies WHERE id = ?"
+                   : "SELECT '', '', typeof(threads) FROM policies WHERE id = ?");
+  // Columns by which entries are found, and which their texts imply.
+  const auto fit = [&](const StoredEntry& stored) {
+    columns.bind(stored.id);
+    const bool fits = columns.step() && columns.text(2) == "integer" &&
+                      (!has_families || (columns.text(0) == family_of(stored.entry.workload) &&
+                                         columns.text(1) == name(stored.entry.numerics())));
+    columns.reset();
+    return fits;
+  };
   std::set<std::tuple<std::string, std::string, int, Numerics>> seen;
   bank.for_each([&](const StoredEntry& stored) {
     const BankEntry& entry = stored.entry;
@@ -50,6 +68,7 @@ std::vector<std::string> problems_of(const Bank& bank) {
       problems.push_back(fmt::format("{}, entry {} (workload {}): {}", place, stored.id,
                                      key_text(entry.workload), what));
     };
+    if (!fit(stored)) note("its family, numerics or threads do not fit its texts");
     if (const std::string fault = fault_of(entry); !fault.empty()) note(fault);
     const auto& [soc_version, instruction_set, threads] = entry.target;
     if (!seen.emplace(entry.workload, instruction_set, threads, entry.allowed).second) {

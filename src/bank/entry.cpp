@@ -101,7 +101,7 @@ std::string lines_of(const std::set<std::string>& texts) {
   std::set<std::string> stored;
   for (std::string text : texts) {
     std::ranges::replace(text, '\n', ' ');
-    stored.insert(std::move(text));
+    if (!text.empty()) stored.insert(std::move(text));
   }
   return fmt::format("{}", fmt::join(stored, "\n"));
 }

@@ -70,7 +70,7 @@ uint64_t checksum_of(const BankEntry& entry);
 uint64_t checksum_of_version_1(const BankEntry& entry);
 
 // Converts a set of texts to its stored form, one per line, and back. Line ends inside a text
-// become spaces.
+// become spaces, and empty texts are left out.
 std::string lines_of(const std::set<std::string>& texts);
 std::set<std::string> texts_in(const std::string& lines);
 

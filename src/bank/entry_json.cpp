@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bank/schema.h"
 #include "base/error.h"
@@ -62,11 +64,47 @@ std::string line_of(const BankEntry& entry) {
   }
 }
 
+namespace {
+
+// The longest text that a bank can store is longer.
+constexpr size_t kLongestText = 16 << 20;
+
+// Reads a field into a text or a number. Without these checks, numbers would be converted to
+// others.
+void take(const Json& json, const char* name, std::string& value) {
+  json.at(name).get_to(value);
+  require(value.size() <= kLongestText, "its '{}' has {} bytes, at most {} are allowed", name,
+          value.size(), kLongestText);
+}
+void take(const Json& json, const char* name, double& value) {
+  require(json.at(name).is_number(), "its '{}' is not a number", name);
+  value = json.at(name).get<double>() + 0.0;  // SQLite stores -0 as 0
+}
+template <std::integral Integer>
+void take(const Json& json, const char* name, Integer& value) {
+  const Json& number = json.at(name);
+  const bool fits =
+      number.is_number_integer() && std::in_range<Integer>(number.get<int64_t>()) &&
+      (!number.is_number_unsigned() || std::in_range<int64_t>(number.get<uint64_t>()));
+  require(fits, "its '{}' is not an integer that fits", name);
+  value = number.get<Integer>();
+}
+// A set as a bank stores it.
+void take(const Json& json, const char* name, std::set<std::string>& value) {
+  json.at(name).get_to(value);
+  const std::string lines = lines_of(value);
+  require(lines.size() <= kLongestText, "its '{}' have {} bytes, at most {} are allowed", name,
+          lines.size(), kLongestText);
+  value = texts_in(lines);
+}
+
+}  // namespace
+
 BankEntry parse_entry(const std::string& line) {
   BankEntry entry;
   try {
     const Json json = Json::parse(line);
-    const auto take = [&](const char* name, auto& value) { json.at(name).get_to(value); };
+    const auto take = [&](const char* name, auto& value) { aoe::take(json, name, value); };
     take("names", entry.names);
     take("types", entry.types);
     take("workload", entry.workload);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace aoe {
@@ -16,5 +17,13 @@ struct Gain {
 
   bool operator==(const Gain&) const = default;
 };
+
+// A larger speed-up is no measurement.
+inline constexpr double kMostSpeedUp = 1e9;
+
+// The speed-up of a change after another one, for their lower bounds.
+inline double speed_up_of_both(double first, double second) {
+  return std::min(first * second, kMostSpeedUp);
+}
 
 }  // namespace aoe

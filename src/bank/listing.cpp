@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <set>
 
@@ -76,8 +77,8 @@ Listing list_entries(const Bank& bank, const ListingOptions& options) {
 std::vector<StoredEntry> entries_named(const Bank& bank, const std::string& text) {
   if (text.empty()) return {};
   const ReadTransaction all_as_of_now(bank.database());
-  const bool is_hexadecimal = std::ranges::all_of(
-      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  const bool is_hexadecimal =
+      std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
   const auto found = [&](std::string_view where, std::string_view value) {
     EntryQuery query = bank.query(where);
     query.parameters().bind(value);
@@ -86,7 +87,7 @@ std::vector<StoredEntry> entries_named(const Bank& bank, const std::string& text
   // A shorter one may be a node's name.
   constexpr size_t kShortestKey = 4;
   if (is_hexadecimal && text.size() >= kShortestKey) {
-    auto rows = found("WHERE key GLOB ? || '*' ORDER BY id", text);
+    auto rows = found("WHERE key GLOB lower(?) || '*' ORDER BY id", text);
     if (!rows.empty()) return rows;
   }
   if (const std::string key = key_of_number(text); !key.empty()) {

@@ -1,9 +1,15 @@
 #include "bank/merge.h"
 
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <sstream>
 
 #include "bank/entry_json.h"
 #include "base/error.h"
+#include "base/file.h"
 
 namespace aoe {
 namespace {
@@ -97,6 +103,22 @@ std::string export_text(const Bank& bank, std::vector<std::string>& skipped) {
     }
   }
   return text;
+}
+
+void write_export(const fs::path& file, const std::string& text) {
+  try {
+    constexpr std::string_view kDatabase = "SQLite format 3";
+    std::array<char, kDatabase.size()> begin = {};
+    const File existing(open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    const bool is_database = existing && read_at(existing, 0, begin) &&
+                             std::string_view(begin.data(), begin.size()) == kDatabase;
+    require(!is_database, "it is a database, which an export would replace: name another file");
+    replace_file(file, [&](const File& temporary) {
+      require(write_all(temporary, text), "it cannot be written: {}", std::strerror(errno));
+    });
+  } catch (const Error& error) {
+    throw error.within(fmt::format("'{}'", file.string()));
+  }
 }
 
 MergeReport merge_into(const fs::path& file, const EntryMap& entries, bool dry_run,

@@ -42,6 +42,9 @@ EntryMap imported_entries(const std::string& text, const std::string& place,
 // The good entries of a bank as such a text, in the order of their keys.
 std::string export_text(const Bank& bank, std::vector<std::string>& skipped);
 
+// Replaces a file by an export. Fails if the file is a database, such as a bank.
+void write_export(const std::filesystem::path& file, const std::string& text);
+
 // Merges entries into the bank of a file, in one transaction; makes the bank if it is missing. With
 // `dry_run` nothing changes, and the report says what would. Fails if the bank is for another
 // processor.

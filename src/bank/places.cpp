@@ -85,9 +85,13 @@ BankPlaces bank_places(const std::string& soc_version, const Environment& enviro
 }
 
 fs::path custom_bank(BankKind kind, const std::string& soc_version) {
-  const fs::path file = bank_places(soc_version).written(kind);
-  require(!file.empty(), "there is no place for banks: neither TUNE_BANK_PATH nor HOME is set");
-  return file;
+  const BankPlaces places = bank_places(soc_version);
+  require(!places.variable.empty(),
+          "there is no place for banks: neither TUNE_BANK_PATH nor HOME is set");
+  require(!places.custom.empty(), "{} names no folder", places.variable);
+  require(places.variable != "TUNE_BANK_PATH" || fs::is_directory(places.roots[0]),
+          "TUNE_BANK_PATH is '{}', which is not a folder", places.roots[0].string());
+  return places.written(kind);
 }
 
 }  // namespace aoe

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <map>
 
 #include "bank/transfer_seeds.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "policy/validate.h"
 
 namespace aoe {
 namespace {
@@ -114,9 +114,11 @@ bool is_plausible(const BankEntry& entry) {
   const double all[] = {gain.before_ns,    gain.after_ns,    gain.speedup_low,
                         gain.speedup_high, gain.noise_floor, entry.total_low};
   if (!std::ranges::all_of(all, [](double number) { return std::isfinite(number); })) return false;
+  if (entry.target.threads < 1 || entry.target.threads > kMostPolicyThreads) return false;
   if (entry.kind() == EntryKind::no_gain) return true;
   return gain.before_ns > 0 && gain.after_ns > 0 && gain.speedup_low > 0 &&
-         gain.speedup_low <= gain.speedup_high && entry.total_low > 0;
+         gain.speedup_low <= gain.speedup_high && gain.speedup_high <= kMostSpeedUp &&
+         entry.total_low > 0 && entry.total_low <= kMostSpeedUp;
 }
 
 bool is_empty(const Database& database) {
@@ -252,9 +254,9 @@ Statement replacement(const Database& database) {
 }
 
 void bind_entry(Statement& statement, const BankEntry& entry) {
-  // SQLite stores NaN as NULL, which the table rejects.
-  assert(!std::isnan(entry.gain.before_ns + entry.gain.after_ns + entry.gain.speedup_low +
-                     entry.gain.speedup_high + entry.gain.noise_floor + entry.total_low));
+  // What a reader would take for damage is never written.
+  require(is_plausible(entry), "workload {}: its measurements are inconsistent and are not stored",
+          key_text(entry.workload));
   statement.reset();
   statement.bind(format_of(entry))
       .bind(key_text(entry.workload))

@@ -56,9 +56,11 @@ void harden(sqlite3* database) {
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_drop_modules(database, nullptr);
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kLongestValue);
-  // A mapped file could change between SQLite's checks and its reads.
-  sqlite3_exec(database, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", nullptr, nullptr,
-               nullptr);
+  // A mapped file could change between SQLite's checks and its reads. Constraints are expressions.
+  sqlite3_exec(database,
+               "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; "
+               "PRAGMA ignore_check_constraints = ON",
+               nullptr, nullptr, nullptr);
 }
 
 // "; process 123 (aoe) has locked it": the process that holds one of SQLite's locks for writing on
@@ -245,6 +247,27 @@ bool Database::has_write_ahead_mode() const {
   char version = 0;
   return file != nullptr && file->pMethods != nullptr &&
          file->pMethods->xRead(file, &version, 1, kReadVersion) == SQLITE_OK && version == 2;
+}
+
+void Database::require_plain(std::string_view table) const {
+  const auto fail_if = [&](bool is_computed, std::string_view what) {
+    require(!is_computed, "'{}': its table '{}' has {}: it was not made by this product",
+            file_.string(), table, what);
+  };
+  constexpr int kHidden = 6;  // of PRAGMA table_xinfo
+  Statement columns = prepare(fmt::format("PRAGMA table_xinfo({})", table));
+  while (columns.step()) fail_if(columns.integer(kHidden) != 0, "generated columns");
+  constexpr int kName = 1, kUnique = 2, kPartial = 4;  // of PRAGMA index_list
+  Statement indexes = prepare(fmt::format("PRAGMA index_list({})", table));
+  while (indexes.step()) {
+    fail_if(indexes.integer(kUnique) != 0, "unique columns");
+    fail_if(indexes.integer(kPartial) != 0, "an index with a condition");
+    std::string quoted;
+    for (const char c : indexes.text(kName)) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    constexpr int kColumn = 1, kExpression = -2;  // of PRAGMA index_xinfo
+    Statement parts = prepare(fmt::format("PRAGMA index_xinfo(\"{}\")", quoted));
+    while (parts.step()) fail_if(parts.integer(kColumn) == kExpression, "an index of expressions");
+  }
 }
 
 void Database::run(std::string_view sql) {

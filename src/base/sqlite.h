@@ -75,6 +75,10 @@ class Database {
   int64_t integer(std::string_view sql) const { return first_row(sql).integer(0); }
   std::string text(std::string_view sql) const { return first_row(sql).text(0); }
 
+  // Fails if reading or writing the table computes anything: generated columns, indexes of
+  // expressions, conditions and unique columns run what the author of the file wrote.
+  void require_plain(std::string_view table) const;
+
   // Whether the file asks for a write-ahead log, with which readers create files beside it.
   bool has_write_ahead_mode() const;
 

@@ -23,9 +23,14 @@ constexpr size_t kShownProblems = 5;
 
 }  // namespace
 
+CLI::Validator is_named() {
+  return {[](const std::string& file) { return file.empty() ? "no file is named" : ""; }, "FILE"};
+}
+
 void add_file_options(CLI::App& command, BankOptions& options) {
   CLI::Option* file =
-      command.add_option("--bank", options.file, "The bank's file; without, this machine's");
+      command.add_option("--bank", options.file, "The bank's file; without, this machine's")
+          ->check(is_named());
   command.add_flag("--graphs", options.graphs, "This machine's bank of subgraphs (layouts)")
       ->excludes(file);
 }

@@ -19,6 +19,8 @@ struct BankOptions {
   bool json = false;
 };
 
+// Refuses an empty text as the name of a file, as from a variable that is not set.
+CLI::Validator is_named();
 // Declares --bank and --graphs.
 void add_file_options(CLI::App& command, BankOptions& options);
 

@@ -121,8 +121,9 @@ void show(const BankOptions& options, const std::string& text) {
   // Without --bank, both banks of this machine.
   std::vector<std::filesystem::path> files{file_of(options)};
   if (options.file.empty() && !options.graphs) {
-    files.push_back(custom_bank(BankKind::graphs, host_device().soc_version()));
-    if (!std::filesystem::exists(files[1])) files.pop_back();
+    const std::filesystem::path graphs = custom_bank(BankKind::graphs, host_device().soc_version());
+    if (!std::filesystem::exists(files[0]) && std::filesystem::exists(graphs)) files.clear();
+    if (std::filesystem::exists(graphs)) files.push_back(graphs);
   }
   Json found = Json::array();
   for (const std::filesystem::path& file : files) {
@@ -183,15 +184,15 @@ void add_bank_list_commands(CLI::App& bank) {
   add_bank_options(*ls, *listed);
   ls->add_option("--op", listed->listing.op, "Part of a node's name, or a type (Conv)");
   ls->add_option("--threads", listed->listing.threads, "Of the target")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000'000));
   ls->add_option("--class", listed->listing.numerics, "Algorithms that the policy needs")
       ->check(CLI::IsMember({"direct", "winograd", "strassen"}));
   ls->add_option("--sort", listed->sort, "gain over the default (default), time, date or id")
       ->check(CLI::IsMember({"gain", "time", "date", "id"}));
   ls->add_option("--limit", listed->listing.limit, "Entries to list, default 50; 0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000'000));
   ls->add_option("--offset", listed->listing.offset, "Entries to leave out before")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000'000));
   ls->callback([listed] { list(*listed); });
 
   auto checked = std::make_shared<BankOptions>();

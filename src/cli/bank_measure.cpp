@@ -38,11 +38,15 @@ struct Measured {
   std::vector<Claim> claims;
 };
 
-// The custom banks that exist.
+// The custom banks that a load of the model would use.
 std::vector<Bank> custom_banks(const BankPlaces& places) {
   std::vector<Bank> banks;
   for (const auto& file : places.read_custom(BankKind::operators)) {
-    if (std::optional<Bank> bank = Bank::for_reading(file)) banks.push_back(std::move(*bank));
+    try {
+      if (std::optional<Bank> bank = Bank::for_reading(file)) banks.push_back(std::move(*bank));
+    } catch (const Error& error) {
+      notice(fmt::format("{}: it is not used", error.what()));
+    }
   }
   require(!banks.empty(), "there is no bank '{}' whose claims could be measured; tuning makes it",
           places.written(BankKind::operators).string());
@@ -71,14 +75,15 @@ LookupResult entry_in(const std::vector<Bank>& banks, const OpenWorkload& worklo
     found = bank.find({workload.text}, target, workload.numerics)[0];
     for (const std::string& problem : found.problems) notice(problem);
     if (!found.entry) continue;
-    // Otherwise another policy would be measured.
-    require(runs_by(workload, found.entry->policy),
-            "bank '{}': the model does not run by its policy for {}; 'aoe bank check' says whether "
-            "it is valid",
-            bank.file().string(), name_of(workload));
-    return found;
+    if (runs_by(workload, found.entry->policy)) return found;
+    // Another policy would be measured.
+    notice(fmt::format(
+        "bank '{}': the model does not run by its policy for {}, which is not measured; 'aoe bank "
+        "check' says whether it is valid",
+        bank.file().string(), name_of(workload)));
+    return {};
   }
-  return found;
+  return {};
 }
 
 Measured measured(const MeasureOptions& options, const BankPlaces& places, const Device& device) {
@@ -157,7 +162,7 @@ int64_t refresh(const Measured& found, const BankPlaces& places, const Device& d
   now.began = std::chrono::system_clock::now();
   now.processor = device.processor;
   now.fingerprint = device.fingerprint;
-  std::vector<BankEntry> refreshed;
+  int64_t refreshed = 0;
   for (const Claim& claim : found.claims) {
     const auto at = static_cast<size_t>(claim.workload);
     const BankEntry& entry = *found.entries[at].entry;
@@ -166,11 +171,11 @@ int64_t refresh(const Measured& found, const BankPlaces& places, const Device& d
     BankEntry by_now = entry_of(now, {entry.workload, entry.allowed}, "", 0);
     by_now.evidence.clear();  // the entry keeps its figures, and so what they rest on
     auto kept = rejuvenated(places, BankKind::operators, entry.policy, by_now);
-    if (kept) refreshed.push_back(std::move(*kept));
+    if (!kept) continue;
+    Bank into = Bank::for_writing(places, BankKind::operators, device.soc_version());
+    refreshed += into.put(*kept, entry.policy) ? 1 : 0;
   }
-  if (refreshed.empty()) return 0;
-  Bank::for_writing(places, BankKind::operators, device.soc_version()).merge(refreshed);
-  return static_cast<int64_t>(refreshed.size());
+  return refreshed;
 }
 
 void measure(const MeasureOptions& options) {

@@ -1,9 +1,10 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "bank/entry_json.h"
@@ -83,12 +84,24 @@ void merge(const MergeOptions& options) {
   });
 }
 
+// The text of an export.
+std::string text_of(const std::string& source) {
+  constexpr size_t kLongest = size_t{1} << 30;
+  const File opened(open(source.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 1 << 16> part;
+  ssize_t size = opened ? 0 : -1;
+  while (opened && (size = read(opened.get(), part.data(), part.size())) > 0) {
+    text.append(part.data(), static_cast<size_t>(size));
+    require(text.size() <= kLongest, "'{}' has more than {} bytes", source, kLongest);
+  }
+  require(size == 0, "'{}' cannot be read: {}", source, std::strerror(errno));
+  return text;
+}
+
 void import_lines(const MergeOptions& options) {
   const std::string& source = options.sources[0];
-  std::ifstream stream(source);
-  const std::string text((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
-  require(stream.good() || stream.eof(), "'{}' cannot be read", source);
+  const std::string text = text_of(source);
   merge_and_report(options, file_of(options), [&](auto& skipped, const Decide&) {
     EntryMap entries = imported_entries(text, "'" + source + "'", skipped);
     require(!entries.empty() || skipped.empty(), "{}; '{}' has no entry of a bank",
@@ -103,17 +116,8 @@ void export_lines(const BankOptions& options, const std::string& output) {
   std::vector<std::string> skipped;
   const std::string text = bank ? export_text(*bank, skipped) : "";
   warn_of_skipped(skipped);
-  if (output.empty()) {
-    fmt::print("{}", text);
-    return;
-  }
-  try {
-    replace_file(output, [&](const File& temporary) {
-      require(write_all(temporary, text), "it cannot be written: {}", std::strerror(errno));
-    });
-  } catch (const Error& error) {
-    throw error.within(fmt::format("'{}'", output));
-  }
+  if (output.empty()) fmt::print("{}", text);
+  else write_export(output, text);
 }
 
 void diff(const std::string& first, const std::string& second, bool json) {
@@ -141,9 +145,11 @@ void add_bank_merge_commands(CLI::App& bank) {
   auto merged = std::make_shared<MergeOptions>();
   CLI::App* merging = bank.add_subcommand("merge", "Merge banks of one processor");
   merging->add_option("source", merged->sources, "Banks to merge; they stay as they are")
-      ->required();
+      ->required()
+      ->check(is_named());
   merging->add_option("-o,--output", merged->into, "The bank to merge into; made if it is missing")
-      ->required();
+      ->required()
+      ->check(is_named());
   merging->add_flag("--race", merged->race, "Measure the two policies of each conflict");
   merging->add_flag("--dry-run", merged->dry_run, "Only say what would change");
   merging->add_flag("--json", merged->json, "Print JSON");

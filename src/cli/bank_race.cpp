@@ -13,7 +13,9 @@
 #include "base/time_text.h"
 #include "base/utf8.h"
 #include "cli/bank_files.h"
+#include "cli/words.h"
 #include "codegen/cpu_backend.h"
+#include "device/cores.h"
 #include "expr/parse.h"
 #include "measure/host/device_lock.h"
 #include "measure/statistics/intervals.h"
@@ -72,6 +74,10 @@ std::optional<BankEntry> raced(const Conflict& conflict) {
   require(backend && target_of(backend->device(), better.target.threads) == better.target,
           "--race: {} was tuned for {} with {}, which this machine is not: merge without --race",
           title_of(better), better.target.soc_version, better.target.instruction_set);
+  require(better.target.threads <= usable_cores(),
+          "--race: {} was tuned for {}, this process may use {}: merge without --race",
+          title_of(better), count_text(better.target.threads, "thread"),
+          count_text(usable_cores(), "core"));
   const DeviceLock lock(0);
   try {
     const auto [speed_up, better_ns, other_ns, samples] = race(better, other, *backend);
@@ -88,7 +94,7 @@ std::optional<BankEntry> raced(const Conflict& conflict) {
                   .speedup_high = std::max(speed_up.low, speed_up.high),
                   .samples = samples};
     other.baseline = better.policy;
-    other.total_low = better.total_low * speed_up.low;
+    other.total_low = speed_up_of_both(better.total_low, speed_up.low);
     other.date = utc_text(std::chrono::system_clock::now());
     other.evidence.insert(fmt::format("race/{}/{}", other.date, key_text(other.workload)));
     return other;

@@ -25,25 +25,31 @@ Bank bank_to_change(const std::filesystem::path& file) {
 
 void remove(const RemoveOptions& options, const std::vector<StoredEntry>& entries) {
   const std::filesystem::path file = file_of(options);
-  for (const StoredEntry& stored : entries) {
+  const auto print = [](const StoredEntry& stored) {
     fmt::print("- {}  {}  {}\n", printable(title_of(stored.entry)), gain_text(stored.entry),
                printable(stored.entry.date));
-  }
-  const auto count = static_cast<int64_t>(entries.size());
+  };
+  const auto counted = [](size_t count) {
+    return count_text(static_cast<int64_t>(count), "entry");
+  };
   if (options.dry_run) {
-    fmt::print("{} would be removed from bank '{}'\n", count_text(count, "entry"), file.string());
+    for (const StoredEntry& stored : entries) print(stored);
+    fmt::print("{} would be removed from bank '{}'\n", counted(entries.size()), file.string());
     return;
   }
-  int64_t removed = 0;
+  std::vector<const StoredEntry*> removed;
   if (!entries.empty()) {
     Bank bank = bank_to_change(file);
     BankWriter writer(bank);
-    for (const StoredEntry& stored : entries) removed += writer.remove(stored) ? 1 : 0;
+    for (const StoredEntry& stored : entries) {
+      if (writer.remove(stored)) removed.push_back(&stored);
+    }
     writer.commit();
   }
-  fmt::print(
-      "{} removed from bank '{}'{}\n", count_text(removed, "entry"), file.string(),
-      removed < count ? fmt::format("; {} changed meanwhile and stay", count - removed) : "");
+  for (const StoredEntry* stored : removed) print(*stored);
+  const size_t kept = entries.size() - removed.size();
+  fmt::print("{} removed from bank '{}'{}\n", counted(removed.size()), file.string(),
+             kept > 0 ? fmt::format("; {} changed meanwhile and stay", kept) : "");
 }
 
 void remove_named(const RemoveOptions& options) {

@@ -82,18 +82,19 @@ void StoredPolicies::look_up_texts(std::vector<std::string> texts, Numerics allo
     if (found_.try_emplace({text, allowed}).second) missing.push_back(std::move(text));
   }
   std::map<std::string, Numerics> not_allowed;  // by text: the largest class of any bank
+  if (missing.empty()) return;
   for (const fs::path& file : banks) {
-    if (missing.empty()) break;
     // Closed again after each lookup: the process may fork, and must not do so with an open bank.
     std::vector<LookupResult> found;
     try {
-      const std::optional<Bank> bank = Bank::for_reading(file);
+      const std::optional<Bank> bank = Bank::for_reading(file, !failed_.contains(file));
       if (!bank) continue;
       require(bank->soc_version() == target_.soc_version, "bank '{}' is for {}, this is {}",
               file.string(), bank->soc_version(), target_.soc_version);
       found = bank->find(missing, target_, allowed);
     } catch (const Error& error) {
       warn(fmt::format("{}: it is not used", error.what()));
+      failed_.insert(file);
       continue;
     }
     for (size_t i = 0; i < missing.size(); ++i) {

@@ -84,7 +84,8 @@ class StoredPolicies {
   std::map<uint64_t, std::string> of_model_;
   std::map<std::string, std::string> graph_times_;
   mutable std::mutex reading_;  // held while banks are read, so that others wait for the result
-  mutable std::mutex mutex_;    // protects the members below
+  mutable std::set<std::filesystem::path> failed_;  // banks whose lock was waited for in vain
+  mutable std::mutex mutex_;                        // protects the members below
   // What the banks have, by the text of the workload or graph.
   mutable std::map<std::pair<std::string, Numerics>, std::vector<Stored>> found_;
   // Of the kernels made so far, by the key of the workload; null: the default policy.

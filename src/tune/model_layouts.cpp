@@ -116,7 +116,7 @@ ModelLayouts tune_model_layouts(Journal& journal, const TuneOptions& options, co
   const PlanChoice choice = plan_choice(result.challenger->candidate);
   entry.policy = choice.times;
   entry.gain = result.challenger->gain;
-  entry.total_low = entry.gain.speedup_low * known.baseline_low;
+  entry.total_low = speed_up_of_both(known.baseline_low, entry.gain.speedup_low);
   if (!store(bank, entry, known.policy, "layouts")) return layouts;
   layouts.changed = result.changed;
   layouts.outcome.emplace();

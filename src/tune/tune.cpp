@@ -328,7 +328,8 @@ class Tuning {
     entry.gain = accepted.gain;
     const KnownInBank& known = in_bank_[at];
     const bool is_from_bank = known.baseline && runs_by(workloads_[at], *known.baseline);
-    entry.total_low = accepted.gain.speedup_low * (is_from_bank ? known.baseline_low : 1);
+    entry.total_low =
+        speed_up_of_both(is_from_bank ? known.baseline_low : 1, accepted.gain.speedup_low);
     return entry;
   }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "bank/entry_json.h"
@@ -228,14 +230,68 @@ TEST(BankMerge, ExportAndImportGiveTheSameBank) {
 }
 
 TEST(BankMerge, LinesThatAreNoEntriesAreSkipped) {
-  BankEntry impossible = some_entry(1);
-  impossible.gain.speedup_low = -1;
-  const std::string text = line_of(some_entry(0)) + "\n\nwords\n{}\n" + line_of(impossible) + "\n";
+  std::string text = line_of(some_entry(0)) + "\n\nwords\n{}\n";
+  const std::function<void(BankEntry&)> inconsistent[] = {
+      [](BankEntry& e) { e.gain.speedup_low = -1; },    [](BankEntry& e) { e.total_low = 1.7e308; },
+      [](BankEntry& e) { e.gain.speedup_high = 1e10; }, [](BankEntry& e) { e.target.threads = 0; },
+      [](BankEntry& e) { e.target.threads = 100000; },
+  };
+  for (const auto& change : inconsistent) {
+    BankEntry entry = some_entry(1);
+    change(entry);
+    text += line_of(entry) + "\n";
+  }
+  // Converting these would make them numbers of other entries.
+  for (const char* threads :
+       {"4294967298", "2.7", "true", "1e300", "18446744073709551617", "\"2\""}) {
+    nlohmann::ordered_json entry = json_of(some_entry(2));
+    entry["threads"] = nlohmann::ordered_json::parse(threads);
+    text += entry.dump() + "\n";
+  }
   std::vector<std::string> skipped;
   EXPECT_EQ(imported_entries(text, "'file'", skipped).size(), 1U);
-  ASSERT_EQ(skipped.size(), 3U);
+  ASSERT_EQ(skipped.size(), 2 + std::size(inconsistent) + 6);
   EXPECT_NE(skipped[0].find("'file', line 3: "), std::string::npos) << skipped[0];
   EXPECT_NE(skipped[2].find("line 5: its measurements"), std::string::npos) << skipped[2];
+  EXPECT_NE(skipped[7].find("its 'threads' is not an integer"), std::string::npos) << skipped[7];
+}
+
+TEST(BankMerge, WhatIsImportedTwiceIsThereOnce) {
+  const TemporaryFolder folder;
+  nlohmann::ordered_json odd = json_of(some_entry());
+  odd["names"] = {"", "b", "two\nlines"};
+  odd["evidence"] = {""};
+  odd["noise_floor"] = -0.0;
+  const fs::path file = folder.path() / "op.db";
+  std::vector<std::string> skipped;
+  const EntryMap entries = imported_entries(odd.dump() + "\n", "the text", skipped);
+  EXPECT_EQ(merge_into(file, entries, false).added, 1);
+  EXPECT_EQ(merge_into(file, entries, false).kept, 1);
+  EXPECT_TRUE(problems_of(*Bank::for_reading(file)).empty());
+  EXPECT_EQ(contents(file), entries);
+}
+
+TEST(BankMerge, AnEntryThatNobodyCouldReadIsNotWritten) {
+  const TemporaryFolder folder;
+  BankEntry entry = some_entry();
+  entry.total_low = std::numeric_limits<double>::infinity();
+  const auto act = [&] { merge_into(folder.path() / "op.db", {{key_of(entry), entry}}, false); };
+  EXPECT_NE(message_of(act).find("are not stored"), std::string::npos);
+  EXPECT_EQ(speed_up_of_both(1e9, 3), 1e9);
+}
+
+TEST(BankMerge, AnExportDoesNotReplaceADatabase) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "op.db";
+  merge_into(file, {{key_of(some_entry()), some_entry()}}, false);
+  const std::string text = exported(file);
+  EXPECT_NE(message_of([&] { write_export(file, text); }).find("it is a database"),
+            std::string::npos);
+  EXPECT_EQ(exported(file), text);
+  const fs::path lines = folder.path() / "lines";
+  write_export(lines, text);
+  write_export(lines, text);
+  EXPECT_EQ(fs::file_size(lines), text.size());
 }
 
 TEST(BankMerge, WhatIsNotGoodIsSkippedAndStays) {

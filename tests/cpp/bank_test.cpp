@@ -376,6 +376,40 @@ TEST_F(BankTest, RunsNothingThatAFileContains) {
   EXPECT_NE(message.find("access to view \"policies\" prohibited"), std::string::npos) << message;
 }
 
+TEST_F(BankTest, ComputesNothingThatAFileContains) {
+  writable().put(some_entry(0), std::nullopt);
+  const std::string whole = folder_.path() / "whole.db";
+  fs::copy_file(file_, whole);
+  const std::pair<const char*, const char*> changes[] = {
+      {"ALTER TABLE policies ADD COLUMN more TEXT AS (printf('%.*c', 60000000, 'a'))", "generated"},
+      {"CREATE UNIQUE INDEX one ON policies (soc_version)", "unique columns"},
+      {"CREATE INDEX \"two\"\"\" ON policies (instr(names, 'a'))", "an index of expressions"},
+      {"CREATE INDEX three ON policies (names) WHERE instr(names, 'a')", "with a condition"},
+  };
+  for (const auto& [sql, what] : changes) {
+    fs::copy_file(whole, file_, fs::copy_options::overwrite_existing);
+    ASSERT_EQ(run_plain(file_, sql), "");
+    for (const auto& access :
+         {std::function<void()>([&] { find(0); }), std::function<void()>([&] { writable(); })}) {
+      EXPECT_NE(message_of(access).find(what), std::string::npos) << message_of(access);
+    }
+  }
+}
+
+TEST_F(BankTest, CheckComparesColumnsWithTexts) {
+  for (const char* change : {"numerics = 'strassen'", "family = 'zz'"}) {
+    fs::remove(file_);
+    writable().put(some_entry(0), std::nullopt);
+    EXPECT_TRUE(problems_of(readable()).empty());
+    this->change(fmt::format("UPDATE policies SET {}", change));
+    EXPECT_EQ(problems_of(readable()).size(), 1U) << change;
+  }
+  change(
+      "UPDATE policies SET family = (SELECT family FROM policies); "
+      "INSERT INTO bank VALUES ('x86_64_mill')");
+  EXPECT_EQ(problems_of(readable()).size(), 2U);
+}
+
 TEST_F(BankTest, OneWarningForABankThatEverybodyMayWrite) {
   writable().put(some_entry(0), std::nullopt);
   const auto warnings = [&] {

@@ -1,5 +1,6 @@
 """Banks as docs/bank.md says they are, written without the product."""
 
+import re
 import sqlite3
 import struct
 from pathlib import Path
@@ -40,6 +41,11 @@ def hash_of(data: bytes) -> str:
     for byte in data:
         number = (number ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return f"{number:016x}"
+
+
+def family_of(workload: str) -> str:
+    """The hash of the text with its numbers, but not the digits in names, replaced by 0."""
+    return hash_of(re.sub(r"(?<![\w%$#@])\d+(\.\d+)?(e[+-]?\d+)?", "0", workload).encode())
 
 
 def entry(workload: str, policy: str, soc_version: str, **others) -> dict:
@@ -98,7 +104,11 @@ def write(path: Path, soc_version: str, entries: list[dict]) -> Path:
         """)
         bank.execute("INSERT INTO bank VALUES (?)", (soc_version,))
         for fields in entries:
-            row = {"format": 1, "key": hash_of(fields["workload"].encode()), "family": ""}
+            row = {
+                "format": 1,
+                "key": hash_of(fields["workload"].encode()),
+                "family": family_of(fields["workload"]),
+            }
             row |= {name: fields[name] for name in FIELDS} | {"checksum": checksum_of(fields)}
             marks = ", ".join("?" for _ in row)
             names = ", ".join(row)

@@ -160,6 +160,7 @@ Journal::Journal(const fs::path& file, Start start)
                               kVersion));
     transaction.commit();
   }
+  database_.require_plain("entry");
   database_.run("PRAGMA synchronous = NORMAL");
   recorded_ = database_.integer("SELECT ifnull(max(number), 0) FROM entry");
 }

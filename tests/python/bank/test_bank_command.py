@@ -158,6 +158,32 @@ def test_a_file_without_an_entry_is_not_imported(place, tmp_path):
     assert not place.exists()
 
 
+def test_an_export_does_not_replace_a_bank(place, tuned, relu):
+    bank_files.write(place, SOC_VERSION, [tuned])
+    assert "it is a database" in fails("bank", "export", place)
+    with pytest.raises(library.Error, match="it is a database"):
+        library.Bank(place).export(place)
+    assert "is valid: 1 entry" in succeeds("bank", "check")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("ls", "--bank", ""), ("merge", "x.db", "-o", ""), ("import", "--bank", "", "x")],
+)
+def test_an_empty_name_is_no_bank(words, bank):
+    assert "no file is named" in fails("bank", *words)
+
+
+def test_a_place_without_a_folder_is_an_error(tuned, tmp_path, monkeypatch):
+    lines = tmp_path / "lines"
+    lines.write_text(exported_line(tuned, tmp_path))
+    monkeypatch.setenv("TUNE_BANK_PATH", ":")
+    assert "TUNE_BANK_PATH names no folder" in fails("bank", "import", lines)
+    monkeypatch.setenv("TUNE_BANK_PATH", str(tmp_path / "gone"))
+    assert f"TUNE_BANK_PATH is '{tmp_path / 'gone'}'" in fails("bank", "import", lines)
+    assert not (tmp_path / "gone").exists()
+
+
 def test_banks_of_other_processors_are_not_merged(two_banks, tmp_path, tuned):
     foreign = bank_files.write(
         tmp_path / "f.db", "x86_64_mill", [tuned | {"soc_version": "x86_64_mill"}]
@@ -258,7 +284,8 @@ def test_claims_are_measured_again(relu, place, tuned, low, high, verdict):
 def test_an_aged_policy_that_is_faster_here_is_no_longer_aged(relu, place, default, tuned):
     # One line of 64 elements for each call, against the whole tensor.
     slow = "threads 1\nloops outer=2 []\n"
-    old = {"baseline": slow, "product_version": "0.0.9", "date": "2020-01-01T00:00:00Z"}
+    # A date to come, of a clock that was wrong, does not matter.
+    old = {"baseline": slow, "product_version": "0.0.9", "date": "2040-01-01T00:00:00Z"}
     entries = [tuned | old | {"policy": f"threads 1\n{default[1]}"}]
     bank_files.write(place, SOC_VERSION, entries)
     succeeds("bank", "measure", relu, "--threads", 1, "--dry-run")
@@ -268,18 +295,28 @@ def test_an_aged_policy_that_is_faster_here_is_no_longer_aged(relu, place, defau
     assert "1 policy of another version or processor checked, no longer aged" in said
     (now,) = json.loads(succeeds("bank", "ls", "--json"))["entries"]
     assert not now["aged"]
-    assert now["date"] > entry["date"]
+    assert now["date"] < entry["date"]
     assert (now["speedup_low"], now["evidence"]) == (entry["speedup_low"], entry["evidence"])
 
 
 @pytest.mark.usefixtures("device")
-def test_a_policy_that_the_model_does_not_run_by_is_not_measured(relu, place, tuned):
+def test_a_policy_that_the_model_does_not_run_by_is_not_measured(
+    relu, place, tuned, tmp_path, monkeypatch
+):
     wrong = bank_files.entry(
         tuned["workload"], "loops outer=99 [a:16]\n", SOC_VERSION, instruction_set=SET
     )
     bank_files.write(place, SOC_VERSION, [wrong])
-    said = fails("bank", "measure", relu, "--threads", 1)
-    assert "the model does not run by its policy for only" in said
+    junk = tmp_path / "junk" / SOC_VERSION / "op.db"
+    junk.parent.mkdir(parents=True)
+    junk.write_text("no database")
+    monkeypatch.setenv("TUNE_BANK_PATH", f"{place.parents[1]}:{tmp_path / 'junk'}")
+    done = aoe("bank", "measure", relu, "--threads", 1)
+    said = done.stderr.decode()
+    assert done.returncode == 2
+    assert "the model does not run by its policy for only, which is not measured" in said
+    assert f"'{junk}'" in said
+    assert "has no policy for this model on 1 thread" in said
 
 
 @pytest.mark.parametrize(
