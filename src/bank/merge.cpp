@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 // The join of two entries, with what `decide` says of them if they are in conflict.
 BankEntry joined(const BankEntry& ours, const BankEntry& theirs, const Decide& decide) {
-  const BankEntry both = join(ours, theirs);
+  BankEntry both = join(ours, theirs);
   const bool is_conflict =
       !ours.policy.empty() && !theirs.policy.empty() && ours.policy != theirs.policy;
   if (!decide || !is_conflict) return both;

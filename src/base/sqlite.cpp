@@ -243,7 +243,8 @@ bool Database::has_write_ahead_mode() const {
   // process has on it. Before the first query, which would create the files of the log.
   constexpr sqlite3_int64 kReadVersion = 19;
   sqlite3_file* file = nullptr;
-  sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_FILE_POINTER,
+                       static_cast<void*>(&file));
   char version = 0;
   return file != nullptr && file->pMethods != nullptr &&
          file->pMethods->xRead(file, &version, 1, kReadVersion) == SQLITE_OK && version == 2;
