@@ -44,10 +44,6 @@ using SystemClock = std::chrono::system_clock;
 // expected gains (JobOptions::least_gain).
 constexpr size_t kSamples = 48;
 
-// A workload of which fewer candidates were timed without gain is not remembered as searched: one
-// batch of samples gives no workload more (docs/tuning.md).
-constexpr size_t kFewestRemembered = 4;
-
 std::vector<std::string> types_of(const OpenWorkload& workload) {
   std::vector<std::string> types;
   for (const auto& node : workload.nodes) {
@@ -334,15 +330,15 @@ class Tuning {
   }
 
   // Remembers the workloads that were searched without gain, so that no later job of this effort
-  // searches them again; and that aged policies were. Not those of which too little was tried, or
-  // whose best policy was still being confirmed when the time ended.
+  // searches them again; and that aged policies were. Not those whose best policy was still being
+  // confirmed when the time ended.
   void remember(Bank& into, const JobResult& result, const std::vector<bool>& better) const {
     std::vector<BankEntry> entries;
     std::set<int> undecided;
     for (const auto& [workload, _] : result.undecided) undecided.insert(workload);
     for (const auto& [workload, candidates] : result.searched) {
       const auto at = static_cast<size_t>(workload);
-      if (better[at] || candidates < kFewestRemembered || undecided.contains(workload)) continue;
+      if (better[at] || undecided.contains(workload)) continue;
       BankEntry entry = entry_of_workload(at);
       if (in_bank_[at].is_in_bank()) {
         if (!in_bank_[at].is_aged) continue;
