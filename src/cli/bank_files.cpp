@@ -55,6 +55,7 @@ std::string title_of(const BankEntry& entry) {
 std::string gain_text(const BankEntry& entry) {
   const Gain& gain = entry.gain;
   if (entry.kind() == EntryKind::no_gain) {
+    if (gain.samples == 0) return "nothing was tried in time";
     return fmt::format("no gain by {}", count_text(gain.samples, "candidate"));
   }
   return fmt::format("{:.3f} times as fast ({:.3f} to {:.3f})", gain.before_ns / gain.after_ns,

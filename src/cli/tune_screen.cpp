@@ -73,8 +73,8 @@ std::string without_gain(const TuningOutcome& outcome, const TuneOptions& option
   }
   if (counts.total() == 0) return "nothing was improved: there is no operator to tune";
   if (outcome.tried == 0 && outcome.remembered > 0) {
-    return "nothing was improved: earlier jobs tuned all operators that matter (REPEAT_TUNE=True "
-           "tunes them again)";
+    return "nothing was improved: earlier jobs tuned all operators that matter (a larger --budget "
+           "or REPEAT_TUNE=True tunes them again)";
   }
   if (outcome.chosen == 0) {
     return options.auto_tune ? "nothing was improved: nothing was to be tuned with this "

@@ -329,16 +329,16 @@ class Tuning {
     return entry;
   }
 
-  // Remembers the workloads that were searched without gain, so that no later job of this effort
-  // searches them again; and that aged policies were. Not those whose best policy was still being
-  // confirmed when the time ended.
+  // Remembers the workloads that were tuned without gain, so that no later job of this effort tunes
+  // them again; and that aged policies were. Also those for which the time did not suffice: it is
+  // part of the effort, and a job with as much would come no further. But not if nothing could be
+  // timed.
   void remember(Bank& into, const JobResult& result, const std::vector<bool>& better) const {
+    if (result.tried == 0) return;
     std::vector<BankEntry> entries;
-    std::set<int> undecided;
-    for (const auto& [workload, _] : result.undecided) undecided.insert(workload);
     for (const auto& [workload, candidates] : result.searched) {
       const auto at = static_cast<size_t>(workload);
-      if (better[at] || undecided.contains(workload)) continue;
+      if (better[at]) continue;
       BankEntry entry = entry_of_workload(at);
       if (in_bank_[at].is_in_bank()) {
         if (!in_bank_[at].is_aged) continue;

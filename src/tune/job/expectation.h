@@ -25,7 +25,6 @@ class Expectation {
   double part() const { return part_; }
   // Records that this many more samples were requested.
   void ask(size_t samples) { asked_ += samples; }
-  size_t asked() const { return asked_; }
   // Records the time of a sample as a share of the baseline's; infinite if it failed.
   void learn(double share);
   // Records that the searcher has no more candidates.

@@ -29,8 +29,6 @@ namespace {
 // Number of workloads in the first round, those with the largest shares. The baseline of a workload
 // is checked before it is tuned, and checking all of them would take as long as the round itself.
 constexpr size_t kFirstWorkloads = 6;
-// If the time ends before, a workload does not count as searched: one batch of samples.
-constexpr size_t kFewestSearched = 4;
 // Time for explaining the proven policies, as a share of the time used so far.
 constexpr double kExplainedShare = 0.05;
 // Displayed progress of a job without a budget when the checks of the last round begin, and when
@@ -140,15 +138,10 @@ JobResult Job::finish() {
   result_.elapsed_s = job_.elapsed_s();
   result_.tried = sampling_.timed();
   result_.expected_gain = sampling_.expected_gain();
-  const bool is_over = result_.expected_gain < options_.least_gain;
   for (const TunedWorkload& one : tuned_) {
-    const size_t candidates = one.memory->seen().size() - 1;  // the first one is the baseline
-    const Expectation& more = one.expectation;
-    if (is_over || candidates >= kFewestSearched || more.is_closed() ||
-        more.asked() >= options_.samples) {
-      result_.searched[one.workload] = candidates;
-    }
+    result_.searched[one.workload] = one.memory->seen().size() - 1;  // one is the baseline
   }
+  for (const TunedWorkload& one : waiting_) result_.searched[one.workload] = 0;
   return std::move(result_);
 }
 

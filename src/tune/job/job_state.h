@@ -49,8 +49,8 @@ struct Accepted {
 struct JobResult {
   std::vector<Accepted> accepted;  // proven, and carried over to the whole model
   std::vector<int> failed;         // workloads whose baseline policy failed its check
-  // Workloads that were searched, with the number of candidates that were timed: those that need
-  // no more, and those of which not just a few were tried before the time ended.
+  // The workloads that were to be tuned, except for failed ones, with the number of candidates that
+  // were timed before the search or the time ended.
   std::map<int, size_t> searched = {};
   double before_ns = 0;  // of the whole model, as it was opened; 0: not measured
   size_t dropped = 0;    // policies proven in place that did not carry over
